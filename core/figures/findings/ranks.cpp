@@ -152,6 +152,8 @@ std::uint64_t host_waiting(const finder& in, const rank_figures& of) {
   return waited;
 }
 
+std::uint64_t beyond(std::uint64_t more, std::uint64_t less) { return more > less ? more - less : 0; }
+
 /// How much longer a slow rank needs than the others, in ns.
 struct longer_work {
   std::uint64_t kernels = 0;
@@ -159,7 +161,6 @@ struct longer_work {
 };
 
 longer_work work_of(const finder& in, const ranks& all, const rank_figures& slow) {
-  const auto beyond = [](std::uint64_t more, std::uint64_t less) { return more > less ? more - less : 0; };
   return {
       .kernels = beyond(static_cast<std::uint64_t>(slow.computing),
                         usual(all, slow, [](const rank_figures& of) { return of.computing; })),
@@ -198,30 +199,48 @@ std::string also_awaited(const ranks& all, const rank_figures& slow, std::uint64
   return fmt::format(" Ranks {} and {} hardly wait either.", fmt::join(names, ", "), last);
 }
 
+/// True if the ranks mostly send and receive, as the stages of a pipeline do.
+bool is_pipeline(const ranks& all) {
+  std::uint64_t others = 0;
+  std::uint64_t collectives = 0;
+  for (const rank_figures& each : all) {
+    others += each.collectives - std::min(each.collectives, each.reductions + each.gathers);
+    collectives += each.collectives;
+  }
+  return others > collectives / 2;
+}
+
 /// The rank that waits least in collectives is the one that the others wait for. True if there is one. Rare waits are
 /// left out: at the start, whoever connects first waits as long as many steps take.
 ///
 /// Where the hosts of all ranks are slower than their devices, the devices of all but the last wait for the last one's
-/// host through each step, and yet no rank could go faster alone: only what the last one needs longer counts as lost.
+/// host through each step, and yet no rank could go faster alone: only what the last one needs longer counts as lost. The
+/// stages of a pipeline wait for each other by design, and so do their hosts: only kernels that take longer count.
+///
+/// A rank whose collectives could not be matched with those of others has no waits, but is in them as long as the others.
 bool find_awaited_rank(finder& in, const ranks& all) {
   const auto waiting = [](const rank_figures& of) { return of.waiting - of.waiting_rarely; };
   const auto& slow =
       *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return waiting(a) < waiting(b); });
   const bool all_take_part = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.collectives > 0; });
   const std::uint64_t others = usual(all, slow, waiting);
-  const longer_work work = work_of(in, all, slow);
+  const auto communicating = [](const rank_figures& of) { return of.collective_time - of.waiting_rarely; };
+  const std::uint64_t usually = usual(all, slow, communicating);
+  const bool pipeline = is_pipeline(all);
+  longer_work work = work_of(in, all, slow);
+  if (pipeline) work.host = 0;
   const std::uint64_t lost =
-      std::min(others - std::min(others, static_cast<std::uint64_t>(waiting(slow))), std::max(work.kernels, work.host));
+      std::min({beyond(others, static_cast<std::uint64_t>(waiting(slow))),
+                beyond(usually, static_cast<std::uint64_t>(communicating(slow))), std::max(work.kernels, work.host)});
   // Hosts that do the same differ by some per cent.
   const double least_share = work.kernels * 2 < lost ? imbalanced : warned_time_share;
   if (!all_take_part || static_cast<double>(lost) < least_share * in.working) return false;
   finding& f = in.add(
       finding_kind::rank_imbalance,
-      fmt::format(
-          "The other ranks wait for rank {}: for {} of the {} that they spend in collectives. Rank {} waits for {}.",
-          slow.rank, time_text(others),
-          time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time - of.waiting_rarely; })),
-          slow.rank, waiting(slow) * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(waiting(slow))) +
+      fmt::format("The other ranks wait for rank {}: for {} of the {} that they spend in {}. Rank {} waits for {}.",
+                  slow.rank, time_text(others), time_text(usually), pipeline ? "sends and receives" : "collectives",
+                  slow.rank,
+                  waiting(slow) * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(waiting(slow))) +
           also_awaited(all, slow, others, waiting) + why_slow(in, all, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // What the slow rank has too much is done by all, then.

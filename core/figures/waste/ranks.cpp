@@ -14,6 +14,7 @@
 #include "core/figures/findings/thresholds.hpp"
 #include "core/figures/fragmentation.hpp"
 #include "core/figures/range_statistics.hpp"
+#include "core/figures/waste/collectives.hpp"
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
 
@@ -23,7 +24,11 @@ ranks_builder::ranks_builder(const trace::snapshot& trace, time_range range) : t
   for (const trace::process_row& row : trace.tables().processes.rows())
     if (row.rank >= 0) ranks_[row.id] = row.rank;
   if (ranks_.size() < 2) ranks_.clear();
+  collectives_ = std::make_unique<collective_matcher>(
+      ranks_.size(), [this](trace::process_id process, time_ns waited) { add_wait(process, waited); });
 }
+
+ranks_builder::~ranks_builder() = default;
 
 void ranks_builder::add(const index& from, time_range run) {
   const time_range here = common_of(range_, run);
@@ -65,16 +70,17 @@ ranks_builder::kernel_kind ranks_builder::kind_of(trace::string_id kernel) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   place->second = has("AllReduce")                           ? kernel_kind::reduces
                   : has("AllGather") || has("ReduceScatter") ? kernel_kind::gathers
+                  : has("SendRecv")                          ? kernel_kind::sends
                                                              : kernel_kind::communicates;
   return place->second;
 }
 
 void ranks_builder::add_work(const index& from, time_range here) {
-  std::map<trace::string_id, std::vector<collective>> collectives;
+  std::map<trace::string_id, std::vector<collective_part>> collectives;
   for (const auto& [key, slices] : from.devices().streams()) {
     if (!ranks_.contains(key.process)) continue;
     work& of = works_[key.process];
-    slices.for_each(here.begin, here.end, [&, process = key.process](const timeline::slice_item& each, std::uint16_t) {
+    slices.for_each(here.begin, here.end, [&, &key = key](const timeline::slice_item& each, std::uint16_t) {
       if (static_cast<slice_kind>(each.kind) != slice_kind::kernel || each.end == latest_time) return;
       if (!here.holds(each.begin)) return;
       const time_ns length = each.end - each.begin;
@@ -88,42 +94,17 @@ void ranks_builder::add_work(const index& from, time_range here) {
       saturating_add(of.collective_time, length);
       if (kind == kernel_kind::reduces) ++of.reductions;
       if (kind == kernel_kind::gathers) ++of.gathers;
-      collectives[each.name].push_back({process, {each.begin, each.end}});
+      collectives[each.name].push_back({key.process, key.stream, {each.begin, each.end}});
     });
   }
-  for (auto& [name, all] : collectives) add_waiting(std::move(all), open_[name]);
+  for (auto& [name, all] : collectives)
+    collectives_->add(name, kind_of(name) == kernel_kind::sends, std::move(all), here.end);
 }
 
-void ranks_builder::add_waiting(std::vector<collective> all, std::vector<collective>& open) {
-  all.insert(all.end(), open.begin(), open.end());
-  std::sort(all.begin(), all.end(),
-            [](const collective& a, const collective& b) { return a.when.begin < b.when.begin; });
-  std::set<trace::process_id> members;
-  std::size_t first = 0;
-  time_ns first_end = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].when.begin >= first_end || members.contains(all[i].process)) {
-      count_waits(std::span(all).subspan(first, i - first));
-      members.clear();
-      first = i;
-      first_end = all[i].when.end;
-    }
-    members.insert(all[i].process);
-    first_end = std::min(first_end, all[i].when.end);
-  }
-  open.assign(all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
-}
-
-void ranks_builder::count_waits(std::span<const collective> of_all) {
-  if (of_all.size() < 2) return;
-  time_ns shortest = of_all.front().when.length();
-  for (const collective& each : of_all) shortest = std::min(shortest, each.when.length());
-  for (const collective& each : of_all) {
-    const time_ns waited = each.when.length() - shortest;
-    waits_of_length& alike = works_[each.process].waited[std::bit_width(static_cast<std::uint64_t>(waited))];
-    ++alike.count;
-    saturating_add(alike.total, waited);
-  }
+void ranks_builder::add_wait(trace::process_id process, time_ns waited) {
+  waits_of_length& alike = works_[process].waited[std::bit_width(static_cast<std::uint64_t>(waited))];
+  ++alike.count;
+  saturating_add(alike.total, waited);
 }
 
 void ranks_builder::put_waiting(const waits& of, rank_figures& into) {
@@ -136,8 +117,7 @@ void ranks_builder::put_waiting(const waits& of, rank_figures& into) {
 }
 
 void ranks_builder::find_peaks() {
-  for (const auto& [name, last] : open_) count_waits(last);
-  open_.clear();
+  collectives_->finish();
   for (const auto& [process, memories] : all_) {
     const std::pair<const memory_key, highest>* best = nullptr;
     for (const auto& each : memories) {

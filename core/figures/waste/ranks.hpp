@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <span>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +17,7 @@
 /// What each rank of a job needs, to find the rank that needs more than the others. Sizes are in bytes, times in ns.
 namespace sluice::analysis {
 
+class collective_matcher;
 class fragmentation_builder;
 class index;
 struct untracked_statistics;
@@ -52,7 +53,7 @@ struct rank_figures {
   std::uint64_t collectives = 0;  ///< Kernels of NCCL: "nccl...".
   time_ns collective_time = 0;    ///< Sum of their lengths.
   /// Part of that in which the rank waited for others: the time of each collective beyond that of the rank that needed
-  /// least. Kernels of one name belong to the same collective if those of all its ranks overlap.
+  /// least. Which kernels belong to the same collective: `collective_matcher`.
   time_ns waiting = 0;
   /// Part of `waiting` in waits that are unlike all but a few others in their length: as for connecting, compiling, or an
   /// evaluation. Waits recur if at least `least_recurring` (findings/thresholds.hpp) of a rank have about the same
@@ -70,6 +71,7 @@ struct rank_figures {
 class ranks_builder {
  public:
   ranks_builder(const trace::snapshot& trace, time_range range);
+  ~ranks_builder();
 
   /// Adds the events in `run`, the time range of `from`. O((blocks + kernels) * log); nothing without ranks.
   void add(const index& from, time_range run);
@@ -94,7 +96,7 @@ class ranks_builder {
     time_ns total = 0;
   };
   using waits = std::array<waits_of_length, 65>;
-  enum class kernel_kind : std::uint8_t { computes, reduces, gathers, communicates };
+  enum class kernel_kind : std::uint8_t { computes, reduces, gathers, sends, communicates };
   struct work {
     time_ns computing = 0;
     std::uint64_t collectives = 0;
@@ -104,17 +106,9 @@ class ranks_builder {
     std::uint64_t gathers = 0;
     std::map<trace::string_id, time_ns> kernels;
   };
-  struct collective {
-    trace::process_id process{};
-    time_range when;
-  };
   void add_memory(const memory_use& memory, time_range here);
   void add_work(const index& from, time_range here);
-  /// `all`: kernels of one name. `open`: those of the last collective of that name so far, which ranks may still join
-  /// in the next section.
-  void add_waiting(std::vector<collective> all, std::vector<collective>& open);
-  /// `of_all`: what each rank ran of one collective.
-  void count_waits(std::span<const collective> of_all);
+  void add_wait(trace::process_id process, time_ns waited);
   static void put_waiting(const waits& of, rank_figures& into);
   kernel_kind kind_of(trace::string_id kernel);
 
@@ -124,7 +118,7 @@ class ranks_builder {
   std::map<trace::process_id, std::map<memory_key, highest>> all_;
   std::map<trace::process_id, work> works_;
   std::map<trace::string_id, kernel_kind> kinds_;
-  std::map<trace::string_id, std::vector<collective>> open_;
+  std::unique_ptr<collective_matcher> collectives_;
   std::vector<rank_figures> peaks_;
 };
 

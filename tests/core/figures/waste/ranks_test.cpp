@@ -3,35 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/figures/reports.hpp"
-#include "tests/core/figures/waste/wasteful_recording.hpp"
+#include "tests/core/figures/waste/job_recording.hpp"
 
 namespace sluice::analysis {
 namespace {
 
+using testing::add_rank;
+using testing::all_reduce;
+using testing::alloc;
+using testing::kernel;
 using testing::mib;
 using testing::us;
 using testing::wasteful_recording;
-
-void add_rank(wasteful_recording& told, std::uint64_t process, std::int64_t rank) {
-  trace::process_row row;
-  row.id = trace::process_id{process};
-  row.pid = process;
-  row.rank = rank;
-  told.made.writer().add(row);
-}
-
-void alloc(wasteful_recording& told, std::uint64_t process, time_ns time, std::uint64_t block, std::uint64_t bytes,
-           trace::stack_id stack = {}, trace::layer layer = trace::layer::driver) {
-  auto row = told.made.event<trace::alloc_event>(time * us);
-  row.process = trace::process_id{process};
-  row.block = trace::block_id{block};
-  row.bytes = bytes;
-  row.layer = layer;
-  row.kind = trace::memory_kind::device;
-  row.device = trace::device_id{1};
-  row.stack = stack;
-  told.made.writer().add(row);
-}
 
 TEST(ranks, are_of_each_rank_alone) {
   wasteful_recording told;
@@ -81,18 +64,6 @@ TEST(ranks, need_several_ranks) {
   add_rank(told, 10, 0);
   alloc(told, 10, 0, 1, mib);
   EXPECT_TRUE(told.waste().ranks.empty());
-}
-
-constexpr const char* all_reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
-
-void kernel(wasteful_recording& told, std::uint64_t process, time_ns from, time_ns to, std::string_view name) {
-  auto row = told.made.event<trace::kernel_event>(from * us);
-  row.process = trace::process_id{process};
-  row.end = to * us;
-  row.name = told.made.text(name);
-  row.device = trace::device_id{1};
-  row.stream = trace::stream_id{process};
-  told.made.writer().add(row);
 }
 
 void categorise(wasteful_recording& told, trace::event_id alloc, std::string_view category) {

@@ -1,0 +1,191 @@
+// Jobs with several groups of ranks: which kernels are one collective, and what is said of the ranks' waits.
+#include <gtest/gtest.h>
+
+#include "core/figures/waste/ranks.hpp"
+#include "tests/core/figures/reports.hpp"
+#include "tests/core/figures/waste/job_recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::send_and_receive;
+using testing::simulated_job;
+using testing::us;
+
+/// Each rank waited as long as it did, within a twentieth of what the rank that waited most did.
+void expect_waits(simulated_job& job, const std::vector<rank_figures>& ranks) {
+  time_ns most = 0;
+  for (const rank_figures& each : ranks) most = std::max(most, job.waited(static_cast<std::size_t>(each.rank)));
+  for (const rank_figures& each : ranks)
+    EXPECT_NEAR(static_cast<double>(each.waiting),
+                static_cast<double>(job.waited(static_cast<std::size_t>(each.rank)) * us),
+                static_cast<double>(most * us) / 20)
+        << "rank " << each.rank;
+}
+
+/// Lengths that differ from call to call, as those of real work: 0 to `most` us, each as often as another.
+class jitter {
+ public:
+  time_ns operator()(time_ns most) {
+    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<time_ns>((state_ >> 33U) % static_cast<std::uint64_t>(most + 1));
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+/// Tensor parallel pairs {0, 1}, {2, 3}, ..., which reduce in each of 12 layers, and data parallel groups of their first
+/// and of their second ranks, which reduce in each of 10 steps. All kernels have one name. Each pair's work differs a
+/// little from that of the others; rank `slow` computes for `more` us longer in each layer.
+void tensor_and_data_parallel(simulated_job& job, std::size_t pairs, std::size_t slow, time_ns more) {
+  jitter differs;
+  std::vector<std::size_t> firsts, seconds;
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    firsts.push_back(2 * pair);
+    seconds.push_back(2 * pair + 1);
+  }
+  for (int step = 0; step < 10; ++step) {
+    for (std::size_t pair = 0; pair < pairs; ++pair)
+      for (int layer = 0; layer < 12; ++layer) {
+        const time_ns work = 200 + differs(60);
+        for (const std::size_t rank : {2 * pair, 2 * pair + 1}) {
+          job.compute(rank, work);
+          if (rank == slow) job.compute(rank, more, "sort");
+        }
+        job.meet({2 * pair, 2 * pair + 1}, 40, 1);
+      }
+    job.meet(firsts, 300, 2);
+    job.meet(seconds, 300, 2);
+  }
+}
+
+TEST(collectives, of_tensor_and_data_parallel_groups_are_told_apart) {
+  simulated_job job(8);
+  tensor_and_data_parallel(job, 4, 5, 50);
+  const auto ranks = job.recording().waste().ranks;
+  ASSERT_EQ(ranks.size(), 8U);
+  expect_waits(job, ranks);
+}
+
+/// Stages of a pipeline, in `replicas`: rank r is stage r % stages of replica r / stages. In each of 12 steps, 8 parts of
+/// a batch go through the stages forwards, then backwards; each stage has one stream for all sends and receives. The
+/// kernels of stage `slow` take `more` us longer. Before the first stage asks for gradients, its host reads data, which
+/// takes no longer than the others need until then; the hosts of the other stages wait for their devices.
+void pipeline(simulated_job& job, std::size_t stages, std::size_t replicas, std::size_t slow, time_ns more) {
+  jitter differs;
+  job.add_threads();
+  std::vector<std::size_t> all;
+  for (std::size_t rank = 0; rank < stages * replicas; ++rank) all.push_back(rank);
+  const auto work = [&](std::size_t rank, time_ns length) {
+    job.compute(rank, length + differs(10) + (rank % stages == slow ? more : 0));
+  };
+  for (int step = 0; step < 12; ++step) {
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      const std::size_t first = replica * stages;
+      for (const std::size_t rank : all)
+        if (rank / stages == replica) job.pause(rank, differs(400));
+      for (int part = 0; part < 8; ++part)
+        for (std::size_t stage = 0; stage < stages; ++stage) {
+          if (stage > 0) job.meet({first + stage - 1, first + stage}, 20, 1, send_and_receive);
+          work(first + stage, 200);
+        }
+      job.pause(first, 1700);
+      for (int part = 0; part < 8; ++part)
+        for (std::size_t stage = stages; stage-- > 0;) {
+          if (stage + 1 < stages) job.meet({first + stage, first + stage + 1}, 20, 1, send_and_receive);
+          work(first + stage, 400);
+          if (stage > 0) job.wait_on_host(first + stage, 390);
+        }
+    }
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      std::vector<std::size_t> same;
+      for (std::size_t replica = 0; replica < replicas; ++replica) same.push_back(replica * stages + stage);
+      if (replicas > 1) job.meet(same, 500, 2);
+    }
+  }
+}
+
+TEST(collectives, of_a_pipeline_are_pairs_of_sends_and_receives) {
+  simulated_job job(8);
+  pipeline(job, 4, 2, 2, 100);
+  const auto ranks = job.recording().waste().ranks;
+  ASSERT_EQ(ranks.size(), 8U);
+  expect_waits(job, ranks);
+}
+
+/// The ranks of a job whose recording has so many sections.
+std::vector<rank_figures> in_sections(simulated_job& job, time_ns sections) {
+  job.recording().made.close();
+  const testing::indexed all(job.recording().made.open());
+  const time_range whole = time_range_of(*all.snapshot);
+  ranks_builder builder(*all.snapshot, whole);
+  const auto moment = [&](time_ns i) { return whole.begin + whole.length() * i / sections; };
+  for (time_ns i = 0; i < sections; ++i) builder.add(all.index, {moment(i), moment(i + 1)});
+  builder.find_peaks();
+  return builder.figures({}, {});
+}
+
+TEST(collectives, are_matched_alike_in_sections) {
+  for (const time_ns sections : {7, 150}) {
+    simulated_job job(8);
+    tensor_and_data_parallel(job, 4, 5, 50);
+    expect_waits(job, in_sections(job, sections));
+    simulated_job stages(8);
+    pipeline(stages, 4, 2, 2, 100);
+    expect_waits(stages, in_sections(stages, sections));
+  }
+}
+
+std::string words_about(simulated_job& job) {
+  const report all = testing::report_of(job.recording().made);
+  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  return found == nullptr ? std::string() : found->text;
+}
+
+TEST(rank_imbalance, names_a_slow_rank_of_one_tensor_parallel_group) {
+  simulated_job job(8);
+  tensor_and_data_parallel(job, 4, 5, 50);
+  const std::string words = words_about(job);
+  EXPECT_NE(words.find("wait for rank 5"), std::string::npos) << words;
+  EXPECT_NE(words.find("is sort"), std::string::npos) << words;
+}
+
+TEST(rank_imbalance, is_none_between_groups_whose_ranks_do_the_same) {
+  simulated_job job(8);
+  tensor_and_data_parallel(job, 4, 99, 0);
+  EXPECT_EQ(words_about(job), "");
+}
+
+TEST(rank_imbalance, is_none_between_groups_of_which_one_computes_and_the_other_communicates_more) {
+  simulated_job job(4);
+  jitter differs;
+  for (int step = 0; step < 10; ++step) {
+    for (int layer = 0; layer < 12; ++layer) {
+      const time_ns work = differs(60);
+      for (const std::size_t rank : {0, 1}) job.compute(rank, 220 + work);
+      for (const std::size_t rank : {2, 3}) job.compute(rank, 90 + differs(1));
+      job.meet({0, 1}, 40, 1);
+      job.meet({2, 3}, 200, 1);
+    }
+    job.meet({0, 1, 2, 3}, 300, 2);
+  }
+  EXPECT_EQ(words_about(job), "");
+}
+
+TEST(rank_imbalance, names_the_slow_stage_of_a_pipeline) {
+  simulated_job job(4);
+  pipeline(job, 4, 1, 2, 100);
+  const std::string words = words_about(job);
+  EXPECT_NE(words.find("wait for rank 2"), std::string::npos) << words;
+  EXPECT_NE(words.find("in sends and receives"), std::string::npos) << words;
+}
+
+TEST(rank_imbalance, is_none_where_stages_wait_for_each_other_by_design) {
+  simulated_job job(4);
+  pipeline(job, 4, 1, 99, 0);
+  EXPECT_EQ(words_about(job), "");
+}
+
+}  // namespace
+}  // namespace sluice::analysis
