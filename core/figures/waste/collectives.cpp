@@ -16,10 +16,12 @@ constexpr time_ns us = 1'000;
 /// within these times; the shorter one is for what varies from collective to collective, and for sends and receives.
 constexpr time_ns least_apart = 10 * us;
 constexpr time_ns most_apart = 100 * us;
-/// So many kernels of a stream tell which group it belongs to. With fewer, groups are told apart at the end.
+/// So many kernels of a stream tell which group it belongs to, or that it fits none. Its kernels wait until then.
 constexpr std::size_t enough = 64;
-/// Fewer tell nothing.
+/// So many tell that it belongs to a group of streams that have more. At the end they tell all that is known.
 constexpr std::size_t least_kernels = 8;
+/// So many kernels of a name do not wait for more.
+constexpr std::size_t most_waiting = std::size_t{1} << 20;
 /// Of the kernels of two streams, at most so many are compared.
 constexpr std::size_t most_compared = 32;
 /// With more streams, none is compared with others: no job has them.
@@ -89,64 +91,72 @@ void collective_matcher::add(trace::string_id name, bool sends, parts made, time
   of.sends = sends;
   of.count += made.size();
   of.open.insert(of.open.end(), made.begin(), made.end());
-  if (tells_groups_apart(of)) {
-    std::map<lane, std::size_t> sizes;
-    std::size_t busiest = 0;
-    for (const collective_part& each : of.open) busiest = std::max(busiest, ++sizes[{each.process, each.stream}]);
-    if (busiest < enough && of.learned == 0) return;
-    if (busiest >= enough && of.count / 2 >= of.learned) learn(of);
+  // Looks again whenever as many kernels as before have come.
+  if (tells_groups_apart(of) && (of.count / 2 >= of.looked || of.open.size() > most_waiting)) {
+    of.looked = of.count;
+    learn(of, of.open.size() > most_waiting);
   }
   match(of, end);
 }
 
 void collective_matcher::finish() {
   for (auto& [name, of] : names_) {
-    if (tells_groups_apart(of) && of.learned == 0) learn(of);
+    if (tells_groups_apart(of)) learn(of, true);
     match(of, latest_time);
   }
   names_.clear();
 }
 
-void collective_matcher::learn(kernels& of) {
-  of.learned = of.count;
+void collective_matcher::learn(kernels& of, bool last) {
   lanes all;
   for (const collective_part& each : of.open) all[{each.process, each.stream}].push_back(each.when);
   struct group {
-    std::size_t number = 0;
     stream_ends first;  ///< Of one of its streams.
-    std::set<trace::process_id> members{};
+    std::vector<lane> members{};
+    std::set<trace::process_id> processes{};
   };
-  if (all.size() > most_streams) return;
   std::vector<group> groups;
-  std::size_t next = 0;
-  for (const auto& [of_lane, number] : of.groups) next = std::max(next, number);
-  for (const auto& [which, list] : all) {
-    if (list.size() < least_kernels) continue;
-    const stream_ends ends = ends_of(list);
-    group* best = nullptr;
-    time_ns nearest = 0;
-    for (group& each : groups) {
-      if (each.members.contains(which.process)) continue;
-      const std::optional<time_ns> away = apart(ends, each.first);
-      if (!away || (best != nullptr && *away >= nearest)) continue;
-      best = &each;
-      nearest = *away;
+  // Where a section ends, some ranks have one kernel less than others.
+  const auto sort_into_groups = [&](std::size_t least, std::size_t most, bool may_begin) {
+    for (const auto& [which, list] : all) {
+      if (list.size() < least || list.size() > most) continue;
+      const stream_ends ends = ends_of(list);
+      group* best = nullptr;
+      time_ns nearest = 0;
+      for (group& each : groups) {
+        if (each.processes.contains(which.process)) continue;
+        const std::optional<time_ns> away = apart(ends, each.first);
+        if (!away || (best != nullptr && *away >= nearest)) continue;
+        best = &each;
+        nearest = *away;
+      }
+      if (best == nullptr && !may_begin) continue;
+      if (best == nullptr) best = &groups.emplace_back(group{.first = ends});
+      best->members.push_back(which);
+      best->processes.insert(which.process);
     }
-    if (best == nullptr) best = &groups.emplace_back(group{.number = ++next, .first = ends});
-    best->members.insert(which.process);
-    of.groups[which] = best->number;
+  };
+  if (all.size() <= most_streams) {
+    sort_into_groups(last ? least_kernels : enough, SIZE_MAX, true);
+    if (!last) sort_into_groups(least_kernels, enough - 1, false);
   }
+  for (const group& each : groups) {
+    ++of.numbers;
+    for (const lane& member : each.members) of.groups[member] = each.members.size() > 1 ? of.numbers : fits_none;
+  }
+  if (!last) return;
+  for (const auto& [which, list] : all) of.groups.try_emplace(which, too_few);
 }
 
 void collective_matcher::match(kernels& of, time_ns end) {
   if (of.sends && ranks_ > 2) return match_sends(end, of.open);
   std::map<std::size_t, parts> by_group;
-  std::map<std::size_t, std::set<trace::process_id>> members;
-  for (const auto& [which, number] : of.groups) members[number].insert(which.process);
   for (const collective_part& each : std::exchange(of.open, {})) {
     const auto found = of.groups.find({each.process, each.stream});
-    const std::size_t number = found == of.groups.end() ? 0 : found->second;
-    if (number == 0 || members[number].size() > 1) by_group[number].push_back(each);
+    if (tells_groups_apart(of) && found == of.groups.end())
+      of.open.push_back(each);
+    else if (const std::size_t number = found == of.groups.end() ? too_few : found->second; number != fits_none)
+      by_group[number].push_back(each);
   }
   for (auto& [number, all] : by_group) match_group(std::move(all), end, of.open);
 }

@@ -48,17 +48,21 @@ class collective_matcher {
     }
   };
   using lanes = std::map<lane, std::vector<time_range>>;
-  /// Of one name. Streams that are in no group yet are in group 0.
+  /// Numbers of groups. Streams of which too little is known, all in all, are taken for one group.
+  static constexpr std::size_t fits_none = 0, too_few = 1;
+  /// Of one name.
   struct kernels {
     std::map<lane, std::size_t> groups;
-    std::vector<collective_part> open;  ///< Which kernels of the next section may still join, or which wait for groups.
+    std::size_t numbers = too_few;      ///< The highest number of a group.
+    std::vector<collective_part> open;  ///< What kernels of the next section may join, and what has no group yet.
     std::uint64_t count = 0;
-    std::uint64_t learned = 0;  ///< The count when the groups were last told apart.
+    std::uint64_t looked = 0;  ///< The count when groups were last told apart.
     bool sends = false;
   };
   /// With two ranks there is nothing to tell apart.
   [[nodiscard]] bool tells_groups_apart(const kernels& of) const { return ranks_ > 2 && !of.sends; }
-  static void learn(kernels& of);
+  /// Puts the streams of `of.open` in groups. `last`: all of them, however little is known.
+  static void learn(kernels& of, bool last);
   void match(kernels& of, time_ns end);
   void match_group(std::vector<collective_part> all, time_ns end, std::vector<collective_part>& open);
   void match_sends(time_ns end, std::vector<collective_part>& open);
