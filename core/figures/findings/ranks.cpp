@@ -20,6 +20,9 @@ std::uint64_t median_of(std::vector<std::uint64_t> values) {
 
 using ranks = std::vector<rank_figures>;
 
+/// A rank has hardly any collectives if another one has this many times as many.
+constexpr std::uint64_t hardly_any = 20;
+
 /// The median of `value` over all ranks but one.
 template <class Value>
 std::uint64_t usual(const ranks& all, const rank_figures& without, Value&& value) {
@@ -106,6 +109,17 @@ std::string time_text(std::uint64_t ns) { return format_time(static_cast<time_ns
 constexpr std::string_view share_evenly =
     "Give all ranks the same share: of the model, of the batch, of the sequence; keep what only one rank needs (logs, "
     "evaluation) off its GPU.";
+
+/// The ranks that work together. Those that take part in hardly any collective, such as a launcher, an evaluator or a
+/// server of data, are left out: they have work of their own. All of them, if none is in a collective.
+ranks working_together(const ranks& all) {
+  std::uint64_t most = 0;
+  for (const rank_figures& each : all) most = std::max(most, each.collectives);
+  ranks made;
+  for (const rank_figures& each : all)
+    if (each.collectives >= most / hardly_any && (each.collectives > 0 || most == 0)) made.push_back(each);
+  return made;
+}
 
 void find_memory_outlier(finder& in, const ranks& all) {
   const auto reserved = [](const rank_figures& of) { return of.reserved; };
@@ -222,7 +236,6 @@ bool find_awaited_rank(finder& in, const ranks& all) {
   const auto waiting = [](const rank_figures& of) { return of.waiting - of.waiting_rarely; };
   const auto& slow =
       *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return waiting(a) < waiting(b); });
-  const bool all_take_part = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.collectives > 0; });
   const std::uint64_t others = usual(all, slow, waiting);
   const auto communicating = [](const rank_figures& of) { return of.collective_time - of.waiting_rarely; };
   const std::uint64_t usually = usual(all, slow, communicating);
@@ -234,7 +247,7 @@ bool find_awaited_rank(finder& in, const ranks& all) {
                 beyond(usually, static_cast<std::uint64_t>(communicating(slow))), std::max(work.kernels, work.host)});
   // Hosts that do the same differ by some per cent.
   const double least_share = work.kernels * 2 < lost ? imbalanced : warned_time_share;
-  if (!all_take_part || static_cast<double>(lost) < least_share * in.working) return false;
+  if (static_cast<double>(lost) < least_share * in.working) return false;
   finding& f = in.add(
       finding_kind::rank_imbalance,
       fmt::format("The other ranks wait for rank {}: for {} of the {} that they spend in {}. Rank {} waits for {}.",
@@ -290,14 +303,14 @@ kept_state state_of(const rank_figures& of, code_places& places) {
 }  // namespace
 
 void find_rank_imbalance(finder& in) {
-  const ranks& all = in.of.waste.ranks;
+  const ranks all = working_together(in.of.waste.ranks);
   if (all.size() < 2) return;
   find_memory_outlier(in, all);
   if (!find_awaited_rank(in, all)) find_slow_rank(in, all);
 }
 
 void find_replicated_state(finder& in) {
-  const ranks& all = in.of.waste.ranks;
+  const ranks all = working_together(in.of.waste.ranks);
   // Ranks that exchange gradients and gather nothing in their steps have the weights as a whole.
   const bool replicated = std::all_of(all.begin(), all.end(), [](const rank_figures& of) {
     return of.reductions > 0 && of.gathers <= of.reductions / reductions_a_gather;

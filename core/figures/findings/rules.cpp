@@ -132,14 +132,17 @@ constexpr auto rules = std::to_array<finding_rule>({
      "wait for it in collectives for 2 % of the working time longer than it waits (10 % if its kernels take no "
      "longer): "
      "of each collective, the time beyond that of the rank that needs least. Waits of a length that occurs fewer than "
-     "four times are left out: that is how long connecting takes. Or its median step is 10 % longer.",
+     "four times are left out: that is how long connecting takes. Or its median step is 10 % longer. Ranks with less "
+     "than "
+     "a twentieth of the collectives of another one are not compared: they do not train with the others.",
      "Ranks on machines that were not recorded. Collectives of other libraries than NCCL. NCCL says nothing of groups "
      "of "
      "ranks: kernels of one name belong together if they run at the same time, on streams where such kernels end "
      "together again and again. Others are not compared, nor are groups that share a stream. Stages of a pipeline wait "
      "for each other by design: only one whose kernels take longer is named."},
     {replicated_state, "replicated_state", "Each rank holds all weights and all of the optimizer's state.",
-     "Only a note. All ranks hold the same number of bytes and blocks of weights and optimizer state, line by line, "
+     "Only a note. All ranks but at most one hold the same number of bytes and blocks of weights and optimizer state, "
+     "line by line, "
      "and "
      "their collectives are all-reduces, with at most one all-gather or reduce-scatter in ten; sharding would win 3 % "
      "of "

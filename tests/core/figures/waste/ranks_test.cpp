@@ -277,6 +277,33 @@ TEST(rank_imbalance, leaves_a_rare_wait_out_of_the_time_in_collectives_too) {
   EXPECT_NE(words.find("for 2.40 ms of the 2.81 ms"), std::string::npos) << words;
 }
 
+/// All that is said of imbalances of a job of four ranks: three that train, and an evaluator that holds 500 MiB and takes
+/// part in `met` collectives at the start. Of those that train, rank 1 computes for `second` us in each turn of 100 us.
+std::vector<std::string> words_with_evaluator(int met, time_ns second) {
+  testing::simulated_job job(4);
+  alloc(job.recording(), job.process(3), 1, 99, 500 * mib);
+  for (int i = 0; i < met; ++i) job.meet({0, 1, 2, 3}, 10, 1);
+  for (int turn = 0; turn < 40; ++turn) {
+    for (const std::size_t rank : {0, 1, 2}) job.compute(rank, rank == 1 ? second : 20);
+    job.meet({0, 1, 2}, 10, 1);
+    job.compute(3, 60, "evaluate");
+  }
+  const report all = testing::report_of(job.recording().made);
+  std::vector<std::string> words;
+  for (const finding& each : all.findings)
+    if (each.kind == finding_kind::rank_imbalance) words.push_back(each.text);
+  return words;
+}
+
+TEST(rank_imbalance, leaves_out_ranks_that_do_not_train_with_the_others) {
+  for (const int met : {0, 1}) {
+    EXPECT_EQ(words_with_evaluator(met, 20), std::vector<std::string>());
+    const std::vector<std::string> words = words_with_evaluator(met, 80);
+    ASSERT_EQ(words.size(), 1U);
+    EXPECT_NE(words[0].find("wait for rank 1"), std::string::npos) << words[0];
+  }
+}
+
 TEST(rank_imbalance, says_nothing_of_ranks_that_work_alike) {
   wasteful_recording told;
   unequal_work(told, 40, 60, 61);
