@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/base/format.hpp"
 #include "core/figures/findings/finder.hpp"
@@ -311,31 +312,44 @@ void find_rank_imbalance(finder& in) {
 
 void find_replicated_state(finder& in) {
   const ranks all = working_together(in.of.waste.ranks);
-  // Ranks that exchange gradients and gather nothing in their steps have the weights as a whole.
-  const bool replicated = std::all_of(all.begin(), all.end(), [](const rank_figures& of) {
-    return of.reductions > 0 && of.gathers <= of.reductions / reductions_a_gather;
-  });
-  if (all.size() < 2 || !replicated || !in.trains()) return;
-  const kept_state first = state_of(all.front(), in.places);
-  for (const rank_figures& each : all)
-    if (state_of(each, in.places).lines != first.lines) return;
+  if (all.size() < 2 || !in.trains()) return;
+  // Ranks that exchange gradients and gather nothing in their steps have the weights as a whole. One may differ: it
+  // holds averaged weights, too. If several do, the ranks hold parts of a model, such as stages of a pipeline.
+  std::vector<std::pair<kept_state, std::vector<const rank_figures*>>> states;
+  for (const rank_figures& each : all) {
+    if (each.reductions == 0 || each.gathers > each.reductions / reductions_a_gather) continue;
+    kept_state state = state_of(each, in.places);
+    auto known =
+        std::find_if(states.begin(), states.end(), [&](const auto& of) { return of.first.lines == state.lines; });
+    if (known == states.end()) known = states.insert(states.end(), {std::move(state), {}});
+    known->second.push_back(&each);
+    if (states.size() > 2) return;
+  }
+  const auto most = std::max_element(states.begin(), states.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  if (most == states.end() || most->second.size() < 2 || most->second.size() + 1 < all.size()) return;
+  const auto& [first, replicas] = *most;
   const std::uint64_t bytes = first.weights + first.optimizer;
-  const auto taken_off = [&](std::uint64_t of) { return of - of / all.size(); };
-  const std::uint64_t least_peak =
-      std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak < b.peak; })->peak;
+  const std::size_t count = replicas.size();
+  const auto taken_off = [&](std::uint64_t of) { return of - of / count; };
+  std::uint64_t least_peak = replicas.front()->peak;
+  for (const rank_figures* each : replicas) least_peak = std::min(least_peak, each->peak);
   const double share =
       static_cast<double>(taken_off(bytes)) / static_cast<double>(std::max<std::uint64_t>(least_peak, 1));
   if (share < warned_memory_share) return;
   finding& f = in.add(
       finding_kind::replicated_state,
-      fmt::format("Each of the {} ranks holds the same {} of weights and {} of optimizer state.", all.size(),
+      fmt::format("{} holds the same {} of weights and {} of optimizer state.",
+                  count == in.of.waste.ranks.size()
+                      ? fmt::format("Each of the {} ranks", count)
+                      : fmt::format("Each of {} of the {} ranks", count, in.of.waste.ranks.size()),
                   format_bytes(first.weights), format_bytes(first.optimizer)),
       fmt::format(
           "If memory is short, shard them: FSDP (fully_shard) or DeepSpeed ZeRO-3 takes {} off each rank, for more "
           "communication; sharding only the optimizer state (ZeroRedundancyOptimizer, ZeRO-1) takes {}.",
           format_bytes(taken_off(bytes)), format_bytes(taken_off(first.optimizer))));
   f.saves = {.peak_bytes = taken_off(bytes), .basis = saving_basis::modelled, .share = share};
-  f.range = {all.front().peak_time, all.front().peak_time + 1};
+  f.range = {replicas.front()->peak_time, replicas.front()->peak_time + 1};
   f.only_note = true;
 }
 

@@ -350,12 +350,13 @@ TEST(rank_imbalance, is_none_where_the_hosts_of_all_are_the_limit) {
   EXPECT_EQ(testing::find(late_host(77), finding_kind::rank_imbalance), nullptr);
 }
 
-/// Two ranks that train: weights and optimizer state of the same sizes, of 48 MiB each, and 16 MiB of activations.
-void replicas(wasteful_recording& told, std::string_view collective, std::uint64_t weights_of_second = 16 * mib) {
-  add_rank(told, 10, 0);
-  add_rank(told, 11, 1);
+/// Ranks that train: weights and optimizer state of the same sizes, of 48 MiB each, and 16 MiB of activations. Rank r has
+/// `weights[r]` MiB of weights.
+void replicas_with(wasteful_recording& told, std::string_view collective, const std::vector<std::uint64_t>& weights) {
   std::uint64_t block = 0;
-  for (const std::uint64_t process : {10, 11}) {
+  for (std::uint64_t rank = 0; rank < weights.size(); ++rank) {
+    const std::uint64_t process = 10 + rank;
+    add_rank(told, process, static_cast<std::int64_t>(rank));
     const auto add = [&](std::uint64_t bytes, std::string_view what) {
       auto row = told.made.event<trace::alloc_event>((1 + static_cast<time_ns>(block)) * us);
       row.process = trace::process_id{process};
@@ -366,13 +367,14 @@ void replicas(wasteful_recording& told, std::string_view collective, std::uint64
       row.device = trace::device_id{1};
       categorise(told, trace::event_id{told.made.writer().add(row)}, what);
     };
-    add(process == 10 ? 16 * mib : weights_of_second, "weight");
+    add(weights[rank] * mib, "weight");
     add(32 * mib, "optimizer state");
     add(16 * mib, "activation");
+    kernel(told, process, 20, 40, collective);
   }
-  kernel(told, 10, 20, 40, collective);
-  kernel(told, 11, 20, 40, collective);
 }
+
+void replicas(wasteful_recording& told, std::string_view collective) { replicas_with(told, collective, {16, 16}); }
 
 TEST(replicated_state, is_noted_if_all_ranks_hold_the_same_and_only_reduce) {
   wasteful_recording told;
@@ -409,7 +411,31 @@ TEST(replicated_state, is_none_of_shards) {
 
 TEST(replicated_state, is_none_if_ranks_hold_different_layers) {
   wasteful_recording told;
-  replicas(told, all_reduce, 20 * mib);
+  replicas_with(told, all_reduce, {16, 20});
+  EXPECT_EQ(testing::find(testing::report_of(told.made), finding_kind::replicated_state), nullptr);
+}
+
+TEST(replicated_state, is_noted_although_one_rank_holds_something_else) {
+  wasteful_recording told;
+  replicas_with(told, all_reduce, {20, 16, 16, 16});  // The first one also averages weights.
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::replicated_state);
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->text.find("Each of 3 of the 4 ranks holds the same 16.0 MiB"), std::string::npos) << found->text;
+  EXPECT_EQ(found->saves.peak_bytes, 32 * mib) << "two thirds of 48 MiB";
+}
+
+TEST(replicated_state, is_noted_although_one_rank_does_not_train) {
+  wasteful_recording told;
+  replicas(told, all_reduce);
+  add_rank(told, 20, 2);
+  alloc(told, 20, 1, 99, 64 * mib);
+  EXPECT_NE(testing::find(testing::report_of(told.made), finding_kind::replicated_state), nullptr);
+}
+
+TEST(replicated_state, is_none_of_a_pipeline_whose_first_and_last_stages_differ) {
+  wasteful_recording told;
+  replicas_with(told, all_reduce, {20, 16, 16, 16, 16, 16, 16, 18});
   EXPECT_EQ(testing::find(testing::report_of(told.made), finding_kind::replicated_state), nullptr);
 }
 
