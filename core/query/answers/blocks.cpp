@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -68,14 +69,22 @@ struct row_order {
 };
 
 /// The blocks that others lie in, such as segments: their uses are those of the blocks inside.
-std::unordered_set<std::uint64_t> holders_in(const sources& from) {
-  std::unordered_set<std::uint64_t> found;
-  if (const analysis::section_facts* known = from.index.known_from_file())
-    for (const trace::block_id id : known->whole->segments) found.insert(raw(id));
-  for (const block_record& block : from.index.memory().blocks())
-    if (block.parent != trace::block_id::none) found.insert(raw(block.parent));
-  return found;
-}
+class holders {
+ public:
+  explicit holders(const sources& from) {
+    // The file's list is long for a job of many ranks: it is not copied for each section.
+    if (const analysis::section_facts* known = from.index.known_from_file()) known_ = known->whole->segments;
+    for (const block_record& block : from.index.memory().blocks())
+      if (block.parent != trace::block_id::none) here_.insert(raw(block.parent));
+  }
+  [[nodiscard]] bool contain(trace::block_id block) const {
+    return here_.contains(raw(block)) || std::binary_search(known_.begin(), known_.end(), block);
+  }
+
+ private:
+  std::span<const trace::block_id> known_;  ///< Sorted.
+  std::unordered_set<std::uint64_t> here_;
+};
 
 /// Keeps the first rows in the requested order.
 class table_of_blocks final : public section_answer<block_table> {
@@ -92,8 +101,8 @@ class table_of_blocks final : public section_answer<block_table> {
     const analysis::touch_index& touches = from.index.touches();
     const bool uses = question_.needs_uses() && !touches.empty();
     table_.uses_known = table_.uses_known || uses;
-    std::unordered_set<std::uint64_t> holders;
-    if (question_.only_unused) holders = holders_in(from);
+    std::optional<holders> held_in;
+    if (question_.only_unused) held_in.emplace(from);
     std::size_t seen = 0;
     for (const block_record& block : from.index.memory().blocks()) {
       if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
@@ -113,7 +122,7 @@ class table_of_blocks final : public section_answer<block_table> {
       block_row row = analysis::listed(block, category);
       if (uses) row.set_uses(touches.of(block));
       if (question_.only_unused &&
-          (!uses || row.uses > 0 || !analysis::is_device_resident(block.kind) || holders.contains(raw(block.id))))
+          (!uses || row.uses > 0 || !analysis::is_device_resident(block.kind) || held_in->contain(block.id)))
         continue;
       ++table_.count;
       table_.total_bytes += block.bytes;
