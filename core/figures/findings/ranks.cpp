@@ -105,6 +105,23 @@ std::pair<trace::string_id, std::uint64_t> excess_by_kernel(const ranks& all, co
   });
 }
 
+/// " Rank 3 does.", or " Ranks 2, 3 and 7 more do.", for "does" and "do": the ranks but `one` that are like it. Empty: none.
+template <class Is>
+std::string alike(const ranks& all, const rank_figures& one, Is&& is, std::string_view does, std::string_view do_so) {
+  constexpr std::size_t named = 3;
+  std::vector<std::string> names;
+  for (const rank_figures& each : all)
+    if (each.process != one.process && is(each)) names.push_back(std::to_string(each.rank));
+  if (names.empty()) return {};
+  const std::size_t more = names.size() - std::min(names.size(), named);
+  names.resize(names.size() - more);
+  if (more > 0) names.push_back(fmt::format("{} more", more));
+  const std::string last = names.back();
+  names.pop_back();
+  if (names.empty()) return fmt::format(" Rank {} {}.", last, does);
+  return fmt::format(" Ranks {} and {} {}.", fmt::join(names, ", "), last, do_so);
+}
+
 std::string time_text(std::uint64_t ns) { return format_time(static_cast<time_ns>(ns)); }
 
 constexpr std::string_view share_evenly =
@@ -132,6 +149,8 @@ void find_memory_outlier(finder& in, const ranks& all) {
     const auto [what, of_category] = excess_by_category(all, more);
     std::string text = fmt::format("Rank {} needs {} at its peak, {} more than the other ranks ({}).", more.rank,
                                    format_bytes(peak.value), format_bytes(peak.excess()), format_bytes(peak.usual));
+    const auto needs_more = [&](const rank_figures& of) { return of.peak >= peak.value - peak.excess() / 2; };
+    text += alike(all, more, needs_more, "needs about as much", "need about as much");
     if (of_category > 0) text += fmt::format(" It has {} more of {}.", format_bytes(of_category), category_name(what));
     if (bytes > 0) text += fmt::format(" {} more{}.", format_bytes(bytes), from_place(place));
     if (held.rank == peak.rank && held.usual > 0 && held.excess() > 0)
@@ -199,19 +218,10 @@ std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, con
 /// Names the ranks but `slow` that wait less than half as long as the others, as all ranks of a slow machine do.
 template <class Value>
 std::string also_awaited(const ranks& all, const rank_figures& slow, std::uint64_t others, Value&& waiting) {
-  constexpr std::size_t named = 3;
-  std::vector<std::string> names;
-  for (const rank_figures& each : all)
-    if (each.process != slow.process && static_cast<std::uint64_t>(waiting(each)) * 2 < others)
-      names.push_back(std::to_string(each.rank));
-  if (names.empty()) return {};
-  const std::size_t more = names.size() - std::min(names.size(), named);
-  names.resize(names.size() - more);
-  if (more > 0) names.push_back(fmt::format("{} more", more));
-  const std::string last = names.back();
-  names.pop_back();
-  if (names.empty()) return fmt::format(" Rank {} hardly waits either.", last);
-  return fmt::format(" Ranks {} and {} hardly wait either.", fmt::join(names, ", "), last);
+  const auto waits_little = [&](const rank_figures& of) {
+    return static_cast<std::uint64_t>(waiting(of)) * 2 < others;
+  };
+  return alike(all, slow, waits_little, "hardly waits either", "hardly wait either");
 }
 
 /// True if the ranks mostly send and receive, as the stages of a pipeline do.

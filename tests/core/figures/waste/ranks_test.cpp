@@ -304,6 +304,19 @@ TEST(rank_imbalance, leaves_out_ranks_that_do_not_train_with_the_others) {
   }
 }
 
+TEST(rank_imbalance, names_others_that_need_about_as_much_memory) {
+  testing::simulated_job job(8);
+  for (const std::size_t rank : {0, 1, 4}) alloc(job.recording(), job.process(rank), 1, 50 + rank, (100 + rank) * mib);
+  alloc(job.recording(), job.process(6), 1, 60, 8 * mib);
+  const report all = testing::report_of(job.recording().made);
+  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->text.find("Rank 4 needs 168 MiB at its peak, 104 MiB more than the other ranks (64.0 MiB). Ranks 0 "
+                             "and 1 need about as much."),
+            std::string::npos)
+      << found->text;
+}
+
 TEST(rank_imbalance, says_nothing_of_ranks_that_work_alike) {
   wasteful_recording told;
   unequal_work(told, 40, 60, 61);
