@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "core/base/saturating.hpp"
@@ -18,6 +19,12 @@ constexpr std::uint64_t least_matches = 8;
 constexpr std::size_t least_for_drift = 16;
 /// No machine's clock drifts this fast; NTP corrects at half this rate.
 constexpr double most_drift = 1e-3;
+/// Streams fit others if their collectives end together at most this many times less exactly than those do, taken to be
+/// at least this exact.
+constexpr time_ns as_exact = 4;
+constexpr time_ns exact_enough = 5'000;
+/// Of more streams with collectives of one name, the others do not count.
+constexpr std::size_t most_streams = 16;
 /// Synchronized clocks of machines differ by less.
 constexpr time_ns largest_offset = 500'000'000;
 
@@ -35,6 +42,8 @@ struct matched_end {
   time_ns time = 0;        ///< On the other recording's clock.
   time_ns difference = 0;  ///< First clock minus the other with the offset so far.
 };
+
+bool earlier(const matched_end& a, const matched_end& b) { return a.time < b.time; }
 
 /// Matches the k-th with the k-th if both have equally many; otherwise each with the nearest by the offset so far.
 void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other, time_ns offset,
@@ -98,6 +107,85 @@ double drift_of(const std::vector<matched_end>& matched) {
   return slopes.empty() ? 0 : share_of(std::move(slopes), 5);
 }
 
+/// The best fit of matched ends, which must be in order of time, and of which there is at least one.
+struct clock_fit {
+  fit left;
+  double drift = 0;
+  time_ns pivot = 0;
+};
+clock_fit fit_clock(const std::vector<matched_end>& matched) {
+  clock_fit found;
+  found.pivot = matched[matched.size() / 2].time;
+  found.left = fit_offset(matched, 0, found.pivot);
+  if (matched.size() < least_for_drift) return found;
+  const double drift = drift_of(matched);
+  const fit line = fit_offset(matched, drift, found.pivot);
+  if (std::abs(drift) > most_drift || line.error >= found.left.error - found.left.error / 4) return found;
+  found.left = line;
+  found.drift = drift;
+  return found;
+}
+
+/// Nine of ten of the matched ends differ less than this from a fit of others.
+time_ns error_of(const std::vector<matched_end>& matched, const clock_fit& of) {
+  std::vector<time_ns> left;
+  for (const matched_end& each : matched) {
+    const time_ns expected = saturating_sum(of.left.offset, drifted(of.drift, each.time - of.pivot));
+    left.push_back(std::abs(analysis::bounded(saturating_difference(each.difference, expected))));
+  }
+  return share_of(std::move(left), 9);
+}
+
+using stream_ends = std::vector<time_ns>;
+
+/// The ends on each stream that has collectives of this name, at most `most_streams`.
+std::vector<const stream_ends*> streams_of(const std::string& name, const collective_ends& in) {
+  std::vector<const stream_ends*> all;
+  for (auto at = in.lower_bound({name, 0}); at != in.end() && at->first.name == name && all.size() < most_streams; ++at)
+    all.push_back(&at->second);
+  return all;
+}
+
+/// Of several streams, those of one group have about as many collectives, unless a recording began later or ended sooner.
+bool may_be_one(const stream_ends& a, const stream_ends& b) {
+  return std::min(a.size(), b.size()) >= std::max(a.size(), b.size()) / 2;
+}
+
+/// Calls `use` with the matched ends of each two streams that may be of one group, in order of time.
+template <class Use>
+void for_each_pair(const collective_ends& first, const collective_ends& other, time_ns offset, Use&& use) {
+  for (auto next = other.begin(); next != other.end(); next = other.upper_bound({next->first.name, UINT64_MAX})) {
+    const auto theirs = streams_of(next->first.name, other);
+    const auto ours = streams_of(next->first.name, first);
+    for (const stream_ends* a : ours)
+      for (const stream_ends* b : theirs) {
+        if (ours.size() + theirs.size() > 2 && !may_be_one(*a, *b)) continue;
+        std::vector<matched_end> matched;
+        match(*a, *b, offset, matched);
+        std::sort(matched.begin(), matched.end(), earlier);
+        if (!matched.empty()) use(matched);
+      }
+  }
+}
+
+/// Collectives of both recordings that end together, in order of time: of the two streams that fit each other best, and
+/// of all that fit these. If all streams have few collectives, of all.
+std::vector<matched_end> match_streams(const collective_ends& first, const collective_ends& other, time_ns offset) {
+  std::optional<clock_fit> best;
+  for_each_pair(first, other, offset, [&](const std::vector<matched_end>& matched) {
+    if (matched.size() < least_for_drift) return;
+    const clock_fit fit = fit_clock(matched);
+    if (!best || fit.left.error < best->left.error) best = fit;
+  });
+  std::vector<matched_end> all;
+  for_each_pair(first, other, offset, [&](const std::vector<matched_end>& matched) {
+    if (!best || error_of(matched, *best) / as_exact <= std::max(best->left.error, exact_enough))
+      all.insert(all.end(), matched.begin(), matched.end());
+  });
+  std::sort(all.begin(), all.end(), earlier);
+  return all;
+}
+
 }  // namespace
 
 time_ns clock_offset::moved(time_ns time) const {
@@ -109,7 +197,7 @@ result<collective_ends> find_collectives(const trace::snapshot& from) {
   std::map<std::uint64_t, collective_ends> by_process;
   std::map<std::uint64_t, bool> known;  // By string id.
   using kernel = trace::kernel_event;
-  const auto columns = trace::column_set<kernel>::of(&kernel::process, &kernel::name, &kernel::end);
+  const auto columns = trace::column_set<kernel>::of(&kernel::process, &kernel::name, &kernel::stream, &kernel::end);
   std::vector<kernel> rows;
   // Hundreds of recordings may be open: nothing of them may stay in their caches.
   for (std::size_t i = 0; i < from.chunks().size(); ++i) {
@@ -119,7 +207,8 @@ result<collective_ends> find_collectives(const trace::snapshot& from) {
       const auto [at, fresh] = known.try_emplace(raw(row.name), false);
       if (fresh) at->second = is_collective(from.tables().text(row.name));
       if (at->second && row.end != trace::unknown_time)
-        by_process[raw(row.process)][std::string(from.tables().text(row.name))].push_back(analysis::bounded(row.end));
+        by_process[raw(row.process)][{std::string(from.tables().text(row.name)), raw(row.stream)}].push_back(
+            analysis::bounded(row.end));
     }
   }
   if (by_process.empty()) return collective_ends{};
@@ -144,26 +233,15 @@ clock_offset align(std::int64_t first_realtime, const collective_ends& first, st
     found.offset = analysis::bounded(saturating_difference(other_realtime, first_realtime));
     found.from = clock_offset::basis::realtime;
   }
-  std::vector<matched_end> matched;
-  for (const auto& [name, ends] : other) {
-    if (const auto same = first.find(name); same != first.end()) match(same->second, ends, found.offset, matched);
-  }
+  const std::vector<matched_end> matched = match_streams(first, other, found.offset);
   found.matched = matched.size();
   if (found.matched < least_matches) return found;
-  std::sort(matched.begin(), matched.end(), [](const matched_end& a, const matched_end& b) { return a.time < b.time; });
-  found.pivot = matched[matched.size() / 2].time;
-  fit best = fit_offset(matched, 0, found.pivot);
-  if (matched.size() >= least_for_drift) {
-    const double drift = drift_of(matched);
-    const fit line = fit_offset(matched, drift, found.pivot);
-    if (std::abs(drift) <= most_drift && line.error < best.error - best.error / 4) {
-      best = line;
-      found.drift = drift;
-    }
-  }
-  found.corrected = best.offset;
-  found.offset += best.offset;
-  found.error = best.error;
+  const clock_fit best = fit_clock(matched);
+  found.pivot = best.pivot;
+  found.drift = best.drift;
+  found.corrected = best.left.offset;
+  found.offset += best.left.offset;
+  found.error = best.left.error;
   found.from = clock_offset::basis::collectives;
   return found;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -29,8 +30,15 @@ struct clock_offset {
   [[nodiscard]] trace::time_ns moved(trace::time_ns time) const;
 };
 
-/// The ends of collectives, by kernel name, in order of time.
-using collective_ends = std::map<std::string, std::vector<trace::time_ns>>;
+/// A rank's collectives of one kernel name on one stream.
+struct collective_stream {
+  std::string name;
+  std::uint64_t stream = 0;
+  friend auto operator<=>(const collective_stream&, const collective_stream&) = default;
+};
+
+/// The ends of collectives, in order of time.
+using collective_ends = std::map<collective_stream, std::vector<trace::time_ns>>;
 
 /// The collectives of the first process of `from` that has any: kernels named as NCCL's or RCCL's are. O(kernels).
 [[nodiscard]] result<collective_ends> find_collectives(const trace::snapshot& from);
@@ -40,7 +48,9 @@ using collective_ends = std::map<std::string, std::vector<trace::time_ns>>;
 
 /// Computes how far the clock of `other` is ahead of that of `first`: from CLOCK_REALTIME, corrected by collectives if at
 /// least 8 pairs of equal names end within half a second by that clock. With 16 pairs or more also the drift (Theil's
-/// incomplete method), if that lowers the remaining differences by a quarter. O(collectives log collectives).
+/// incomplete method), if that lowers the remaining differences by a quarter. Both ranks may also be in groups without
+/// each other, whose collectives have the same name: only streams count whose collectives end together most exactly.
+/// O(streams^2 + collectives log collectives) for each name.
 [[nodiscard]] clock_offset align(std::int64_t first_realtime, const collective_ends& first, std::int64_t other_realtime,
                                  const collective_ends& other);
 

@@ -151,11 +151,11 @@ TEST(merge, states_the_error_that_is_left) {
       const trace::time_ns world = 1'000'000'000 + i * apart + below(apart / 2);
       const trace::time_ns theirs =
           world - offset - std::llround(drift * static_cast<double>(world)) + below(2 * jitter) - jitter;
-      first[name].push_back(world);
-      other[name].push_back(theirs);
+      first[{name}].push_back(world);
+      other[{name}].push_back(theirs);
       both.emplace_back(world, theirs);
       // Some did not end together: one rank was late.
-      if (i % 25 == 24) other[name].back() += 3'000'000;
+      if (i % 25 == 24) other[{name}].back() += 3'000'000;
     }
     const clock_offset found = align(section, first, section, other);
     ASSERT_EQ(found.from, clock_offset::basis::collectives);
@@ -175,6 +175,42 @@ TEST(merge, states_the_error_that_is_left) {
       EXPECT_NEAR(found.drift, drift, 5e-6 + 4 * static_cast<double>(jitter) / static_cast<double>(count * apart));
     }
   }
+}
+
+/// Two ranks of a job that share a data parallel group, but not their tensor parallel ones: those run collectives of the
+/// same name, one group always a little later than the other.
+TEST(merge, goes_by_the_collectives_of_groups_that_both_ranks_are_in) {
+  std::minstd_rand chance(3);
+  const auto below = [&](std::int64_t end) { return static_cast<std::int64_t>(chance()) % end; };
+  constexpr std::int64_t offset = 1'500'000;
+  collective_ends first, other;
+  trace::time_ns now = 1'000'000'000;
+  for (int step = 0; step < 20; ++step) {
+    for (int layer = 0; layer < 12; ++layer) {
+      now += 2'000'000;
+      first[{"reduce", 7}].push_back(now);
+      other[{"reduce", 7}].push_back(now - offset + 300'000 + below(400'000));
+    }
+    now += 3'000'000;
+    first[{"reduce", 13}].push_back(now);
+    other[{"reduce", 9}].push_back(now - offset + below(4'000));
+  }
+  const clock_offset found = align(section, first, section, other);
+  EXPECT_EQ(found.matched, 20U);
+  EXPECT_NEAR(static_cast<double>(found.offset), static_cast<double>(offset), 4'000);
+  EXPECT_LE(found.error, 4'000);
+}
+
+TEST(merge, matches_the_few_collectives_of_a_recording_that_began_late) {
+  collective_ends first, other;
+  for (int i = 0; i < 200; ++i) {
+    const trace::time_ns end = 1'000'000'000 + i * 5'000'000;
+    first[{"reduce", 7}].push_back(end);
+    if (i >= 180) other[{"reduce", 9}].push_back(end - 700'000);
+  }
+  const clock_offset found = align(section, first, section, other);
+  EXPECT_EQ(found.matched, 20U);
+  EXPECT_EQ(found.offset, 700'000);
 }
 
 TEST(merge, goes_by_realtime_where_nothing_ends_together) {
