@@ -1,9 +1,9 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/trace/file/reader.hpp"
@@ -34,7 +34,9 @@ struct clock_offset {
 struct collective_stream {
   std::string name;
   std::uint64_t stream = 0;
-  friend auto operator<=>(const collective_stream&, const collective_stream&) = default;
+  friend bool operator<(const collective_stream& a, const collective_stream& b) {
+    return std::tie(a.name, a.stream) < std::tie(b.name, b.stream);
+  }
 };
 
 /// The ends of collectives, in order of time.

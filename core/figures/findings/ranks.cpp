@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -331,7 +332,10 @@ void find_replicated_state(finder& in) {
     kept_state state = state_of(each, in.places);
     auto known =
         std::find_if(states.begin(), states.end(), [&](const auto& of) { return of.first.lines == state.lines; });
-    if (known == states.end()) known = states.insert(states.end(), {std::move(state), {}});
+    if (known == states.end()) {
+      states.emplace_back(std::move(state), std::vector<const rank_figures*>());
+      known = std::prev(states.end());
+    }
     known->second.push_back(&each);
     if (states.size() > 2) return;
   }
