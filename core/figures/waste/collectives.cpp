@@ -13,9 +13,11 @@ namespace {
 constexpr time_ns us = 1'000;
 
 /// The ranks of a collective leave it within a quarter of the time between two collectives, but at least and at most
-/// within these times; the shorter one is for what varies from collective to collective, and for sends and receives.
+/// within these times. What two ranks send and receive ends within the shorter one.
 constexpr time_ns least_apart = 10 * us;
 constexpr time_ns most_apart = 100 * us;
+/// How far apart they are varies by less than this: by how GPUs' clocks are converted, and by the network.
+constexpr time_ns most_varying = 20 * us;
 /// So many kernels of a stream tell which group it belongs to, or that it fits none. Its kernels wait until then.
 constexpr std::size_t enough = 64;
 /// So many tell that it belongs to a group of streams that have more. At the end they tell all that is known.
@@ -78,7 +80,7 @@ std::optional<time_ns> apart(const stream_ends& a, const stream_ends& b) {
     }
     const time_ns usual = median_of(distances);
     for (time_ns& each : distances) each = std::abs(each - usual);
-    if (median_of(std::move(distances)) > least_apart) return std::nullopt;
+    if (median_of(std::move(distances)) > most_varying) return std::nullopt;
     farther = std::max(farther, std::abs(usual));
   }
   return farther;
