@@ -216,24 +216,43 @@ std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, con
   return text;
 }
 
-/// Names the ranks but `slow` that wait less than half as long as the others, as all ranks of a slow machine do.
+/// Names the ranks but `slow` whose waits are nearer to its than to the others', as those of all ranks of a slow machine;
+/// if `by_kernels`, only those whose kernels take nearly as long, too.
 template <class Value>
-std::string also_awaited(const ranks& all, const rank_figures& slow, std::uint64_t others, Value&& waiting) {
-  const auto waits_little = [&](const rank_figures& of) {
-    return static_cast<std::uint64_t>(waiting(of)) * 2 < others;
+std::string also_awaited(const ranks& all, const rank_figures& slow, bool by_kernels, Value&& waiting) {
+  const auto computing = [](const rank_figures& of) { return of.computing; };
+  const auto waits = static_cast<std::uint64_t>(usual(all, slow, waiting));
+  const auto computes = static_cast<std::uint64_t>(usual(all, slow, computing));
+  const auto is_near = [&](const rank_figures& of, auto&& value, std::uint64_t others) {
+    const auto own = static_cast<std::uint64_t>(value(slow));
+    const auto its = static_cast<std::uint64_t>(value(of));
+    return std::max(own, its) - std::min(own, its) < (std::max(own, others) - std::min(own, others)) / 2;
   };
-  return alike(all, slow, waits_little, "hardly waits either", "hardly wait either");
+  const auto is_alike = [&](const rank_figures& of) {
+    return is_near(of, waiting, waits) && (!by_kernels || is_near(of, computing, computes));
+  };
+  return alike(all, slow, is_alike, "waits about as little", "wait about as little");
 }
 
-/// True if the ranks mostly send and receive, as the stages of a pipeline do.
-bool is_pipeline(const ranks& all) {
-  std::uint64_t others = 0;
-  std::uint64_t collectives = 0;
+/// What ranks run of sends and receives, and of rare collectives such as broadcasts.
+struct sends {
+  bool mostly = false;  ///< Of all their collectives: the ranks are stages of a pipeline.
+  bool by_stages =
+      false;  ///< The ranks are such stages, for those in the middle have more of them than the first and last.
+};
+
+sends sends_of(const ranks& all) {
+  constexpr std::uint64_t hardly = 20;
+  std::uint64_t sent = 0, collectives = 0, most = 0, least = UINT64_MAX;
   for (const rank_figures& each : all) {
-    others += each.collectives - std::min(each.collectives, each.reductions + each.gathers);
+    const std::uint64_t own = beyond(each.collectives, each.reductions + each.gathers);
+    sent += own;
     collectives += each.collectives;
+    most = std::max(most, own);
+    least = std::min(least, own);
   }
-  return others > collectives / 2;
+  const bool uneven = most - least > least / 2;
+  return {.mostly = sent > collectives / 2, .by_stages = uneven && sent > collectives / hardly};
 }
 
 /// The rank that waits least in collectives is the one that the others wait for. True if there is one. Rare waits are
@@ -251,9 +270,9 @@ bool find_awaited_rank(finder& in, const ranks& all) {
   const std::uint64_t others = usual(all, slow, waiting);
   const auto communicating = [](const rank_figures& of) { return of.collective_time - of.waiting_rarely; };
   const std::uint64_t usually = usual(all, slow, communicating);
-  const bool pipeline = is_pipeline(all);
+  const sends sent = sends_of(all);
   longer_work work = work_of(in, all, slow);
-  if (pipeline) work.host = 0;
+  if (sent.mostly || sent.by_stages) work.host = 0;
   const std::uint64_t lost =
       std::min({beyond(others, static_cast<std::uint64_t>(waiting(slow))),
                 beyond(usually, static_cast<std::uint64_t>(communicating(slow))), std::max(work.kernels, work.host)});
@@ -263,10 +282,10 @@ bool find_awaited_rank(finder& in, const ranks& all) {
   finding& f = in.add(
       finding_kind::rank_imbalance,
       fmt::format("The other ranks wait for rank {}: for {} of the {} that they spend in {}. Rank {} waits for {}.",
-                  slow.rank, time_text(others), time_text(usually), pipeline ? "sends and receives" : "collectives",
+                  slow.rank, time_text(others), time_text(usually), sent.mostly ? "sends and receives" : "collectives",
                   slow.rank,
                   waiting(slow) * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(waiting(slow))) +
-          also_awaited(all, slow, others, waiting) + why_slow(in, all, slow, work, lost),
+          also_awaited(all, slow, work.kernels * 2 >= lost, waiting) + why_slow(in, all, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // What the slow rank has too much is done by all, then.
   const double count = static_cast<double>(all.size());

@@ -69,47 +69,76 @@ TEST(collectives, of_tensor_and_data_parallel_groups_are_told_apart) {
   expect_waits(job, ranks);
 }
 
-/// Stages of a pipeline, in `replicas`: rank r is stage r % stages of replica r / stages. In each of 12 steps, 8 parts of
-/// a batch go through the stages forwards, then backwards; each stage has one stream for all sends and receives. The
-/// kernels of stage `slow` take `more` us longer. Before the first stage asks for gradients, its host reads data, which
-/// takes no longer than the others need until then; the hosts of the other stages wait for their devices.
-void pipeline(simulated_job& job, std::size_t stages, std::size_t replicas, std::size_t slow, time_ns more) {
+struct stages {
+  std::size_t count = 4;
+  std::size_t replicas = 1;
+  std::size_t tensor = 1;  ///< Ranks of each stage of a replica.
+  std::size_t slow = 99;   ///< The kernels of this stage take `more` us longer.
+  time_ns more = 0;
+  [[nodiscard]] std::size_t ranks() const { return count * replicas * tensor; }
+  [[nodiscard]] std::size_t rank(std::size_t replica, std::size_t stage, std::size_t part) const {
+    return (replica * count + stage) * tensor + part;
+  }
+};
+
+/// A pipeline. In each of 12 steps, 8 parts of a batch go through the stages forwards, then backwards; each rank has one
+/// stream for all sends and receives. Tensor parallel ranks reduce in each of 4 layers. Before the first stage asks for
+/// gradients, its host reads data, which takes no longer than the others need until then; the hosts of the other stages
+/// wait for their devices.
+void pipeline(simulated_job& job, const stages& of) {
   jitter differs;
   job.add_threads();
-  std::vector<std::size_t> all;
-  for (std::size_t rank = 0; rank < stages * replicas; ++rank) all.push_back(rank);
-  const auto work = [&](std::size_t rank, time_ns length) {
-    job.compute(rank, length + differs(10) + (rank % stages == slow ? more : 0));
+  const auto each_part = [&](auto&& use) {
+    for (std::size_t part = 0; part < of.tensor; ++part) use(part);
+  };
+  const auto work = [&](std::size_t replica, std::size_t stage, time_ns length) {
+    const std::size_t layers = of.tensor > 1 ? 4 : 1;
+    const time_ns all = length + differs(10) + (stage == of.slow ? of.more : 0);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      std::vector<std::size_t> group;
+      each_part([&](std::size_t part) {
+        group.push_back(of.rank(replica, stage, part));
+        job.compute(group.back(), all / static_cast<time_ns>(layers));
+      });
+      if (of.tensor > 1) job.meet(group, 5, 3);
+    }
+  };
+  const auto send = [&](std::size_t replica, std::size_t stage) {
+    each_part([&](std::size_t part) {
+      job.meet({of.rank(replica, stage, part), of.rank(replica, stage + 1, part)}, 20, 1, send_and_receive);
+    });
   };
   for (int step = 0; step < 12; ++step) {
-    for (std::size_t replica = 0; replica < replicas; ++replica) {
-      const std::size_t first = replica * stages;
-      for (const std::size_t rank : all)
-        if (rank / stages == replica) job.pause(rank, differs(400));
-      for (int part = 0; part < 8; ++part)
-        for (std::size_t stage = 0; stage < stages; ++stage) {
-          if (stage > 0) job.meet({first + stage - 1, first + stage}, 20, 1, send_and_receive);
-          work(first + stage, 200);
+    for (std::size_t replica = 0; replica < of.replicas; ++replica) {
+      for (std::size_t stage = 0; stage < of.count; ++stage) {
+        const time_ns late = differs(400);
+        each_part([&](std::size_t part) { job.pause(of.rank(replica, stage, part), late); });
+      }
+      for (int i = 0; i < 8; ++i)
+        for (std::size_t stage = 0; stage < of.count; ++stage) {
+          if (stage > 0) send(replica, stage - 1);
+          work(replica, stage, 200);
         }
-      job.pause(first, 1700);
-      for (int part = 0; part < 8; ++part)
-        for (std::size_t stage = stages; stage-- > 0;) {
-          if (stage + 1 < stages) job.meet({first + stage, first + stage + 1}, 20, 1, send_and_receive);
-          work(first + stage, 400);
-          if (stage > 0) job.wait_on_host(first + stage, 390);
+      each_part([&](std::size_t part) { job.pause(of.rank(replica, 0, part), 1700); });
+      for (int i = 0; i < 8; ++i)
+        for (std::size_t stage = of.count; stage-- > 0;) {
+          if (stage + 1 < of.count) send(replica, stage);
+          work(replica, stage, 400);
+          if (stage > 0) each_part([&](std::size_t part) { job.wait_on_host(of.rank(replica, stage, part), 390); });
         }
     }
-    for (std::size_t stage = 0; stage < stages; ++stage) {
-      std::vector<std::size_t> same;
-      for (std::size_t replica = 0; replica < replicas; ++replica) same.push_back(replica * stages + stage);
-      if (replicas > 1) job.meet(same, 500, 2);
-    }
+    for (std::size_t stage = 0; stage < of.count && of.replicas > 1; ++stage)
+      each_part([&](std::size_t part) {
+        std::vector<std::size_t> same;
+        for (std::size_t replica = 0; replica < of.replicas; ++replica) same.push_back(of.rank(replica, stage, part));
+        job.meet(same, 500, 2);
+      });
   }
 }
 
 TEST(collectives, of_a_pipeline_are_pairs_of_sends_and_receives) {
   simulated_job job(8);
-  pipeline(job, 4, 2, 2, 100);
+  pipeline(job, {.replicas = 2, .slow = 2, .more = 100});
   const auto ranks = job.recording().waste().ranks;
   ASSERT_EQ(ranks.size(), 8U);
   expect_waits(job, ranks);
@@ -151,9 +180,9 @@ TEST(collectives, are_matched_alike_in_sections) {
     simulated_job job(8);
     tensor_and_data_parallel(job, 4, 5, 50);
     expect_waits(job, in_sections(job, sections));
-    simulated_job stages(8);
-    pipeline(stages, 4, 2, 2, 100);
-    expect_waits(stages, in_sections(stages, sections));
+    simulated_job piped(8);
+    pipeline(piped, {.replicas = 2, .slow = 2, .more = 100});
+    expect_waits(piped, in_sections(piped, sections));
   }
 }
 
@@ -195,16 +224,27 @@ TEST(rank_imbalance, is_none_between_groups_of_which_one_computes_and_the_other_
 
 TEST(rank_imbalance, names_the_slow_stage_of_a_pipeline) {
   simulated_job job(4);
-  pipeline(job, 4, 1, 2, 100);
+  pipeline(job, {.slow = 2, .more = 100});
   const std::string words = words_about(job);
   EXPECT_NE(words.find("wait for rank 2"), std::string::npos) << words;
   EXPECT_NE(words.find("in sends and receives"), std::string::npos) << words;
 }
 
+TEST(rank_imbalance, names_the_slow_stage_of_a_pipeline_of_tensor_parallel_groups) {
+  simulated_job job(8);
+  pipeline(job, {.tensor = 2, .slow = 2, .more = 100});
+  const std::string words = words_about(job);
+  EXPECT_NE(words.find("wait for rank 4"), std::string::npos) << words;
+  EXPECT_NE(words.find("Rank 5 waits about as little"), std::string::npos) << words;
+}
+
 TEST(rank_imbalance, is_none_where_stages_wait_for_each_other_by_design) {
-  simulated_job job(4);
-  pipeline(job, 4, 1, 99, 0);
-  EXPECT_EQ(words_about(job), "");
+  for (const std::size_t tensor : {1, 2}) {
+    const stages balanced{.tensor = tensor};
+    simulated_job job(balanced.ranks());
+    pipeline(job, balanced);
+    EXPECT_EQ(words_about(job), "");
+  }
 }
 
 }  // namespace
