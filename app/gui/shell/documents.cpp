@@ -171,9 +171,9 @@ void documents::take_loads() {
           printable(!ready->title.empty() ? ready->title : std::filesystem::path(ready->path).filename().string());
       made->source = ready->source;
       made->answerer = ready->answerer;
-      made->engine = std::make_unique<query::engine>(*ready->opened,
-                                                     query::engine_options{
-                                                     .wake = wake_, .memory_bytes = memory_bytes, .elsewhere = ready->answerer});
+      made->engine = std::make_unique<query::engine>(
+          *ready->opened,
+          query::engine_options{.wake = wake_, .memory_bytes = memory_bytes, .elsewhere = ready->answerer});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::time_range_of(*made->engine->snapshot());
       made->active = made->span;

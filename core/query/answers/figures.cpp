@@ -98,8 +98,8 @@ std::optional<result<analysis::range_statistics>> answer_from_figures(const stat
 }
 
 std::optional<result<analysis::report>> answer_from_figures(const report_question&, const sources& from) {
-  auto made = analysis::make_report(from.stored->figures->figures, from.trace,
-                                    {from.frames, from.lookup, &from.provisional});
+  auto made =
+      analysis::make_report(from.stored->figures->figures, from.trace, {from.frames, from.lookup, &from.provisional});
   made.span = from.stored->figures->span;
   return made;
 }
@@ -116,10 +116,9 @@ static_assert(analysis::stored_figures::block_limit >= block_table::first_rows);
 
 std::optional<result<block_table>> answer_from_figures(const blocks_question& question, const sources& from) {
   const analysis::stored_figures& stored = *from.stored->figures;
-  const bool unfiltered = has_figures_of(question.range, from) && !question.only_unfreed &&
-                          !question.only_unused && !question.category && question.least_bytes == 0 &&
-                          !question.device && !question.kind && question.process == trace::process_id::none &&
-                          !question.groups && question.filter.empty();
+  const bool unfiltered = has_figures_of(question.range, from) && !question.only_unfreed && !question.only_unused &&
+                          !question.category && question.least_bytes == 0 && !question.device && !question.kind &&
+                          question.process == trace::process_id::none && !question.groups && question.filter.empty();
   const bool biggest_first = question.sort == block_column::bytes && question.descending;
   if (!unfiltered || !biggest_first) return {};
   block_table table;

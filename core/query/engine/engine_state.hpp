@@ -55,7 +55,8 @@ struct engine::state {
   std::atomic<float> progress{0};
   std::atomic<bool> complete{false};  ///< Answers are final: the index is built, or no question has needed it so far.
   std::atomic<bool> refreshing{false};
-  std::atomic<bool> summed_up_live{false};  ///< Answers are from sums of a recording that grows, and change again and again.
+  std::atomic<bool> summed_up_live{
+      false};  ///< Answers are from sums of a recording that grows, and change again and again.
   steady::time_point woken = steady::now();  ///< When the building task last called `wake`.
 
   symbols::frame_book frames;

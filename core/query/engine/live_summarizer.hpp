@@ -70,7 +70,7 @@ class live_summarizer {
   std::condition_variable changed_;
   std::shared_ptr<const trace::snapshot> wanted_;  ///< The snapshot to summarize next; null: none.
   bool working_ = false;
-  steady::time_point next_{};                                     ///< Earliest time to summarize a growing recording.
+  steady::time_point next_{};                                    ///< Earliest time to summarize a growing recording.
   std::optional<analysis::growing_summary::outcome> unfigured_;  ///< Whose figures are to be built next.
   bool building_ = false;
   steady::time_point next_figures_{};

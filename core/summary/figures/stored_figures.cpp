@@ -93,8 +93,7 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
       const bool readable = row.version >= oldest_stored_figures && row.version <= stored_figures_version;
       if (row.name != stored_figures_name || !readable) continue;
       auto found = decode_stored_figures(row.bytes, row.version);
-      if (found && may_be_of(trace, *found))
-        return std::make_shared<const stored_figures>(std::move(*found));
+      if (found && may_be_of(trace, *found)) return std::make_shared<const stored_figures>(std::move(*found));
     }
   }
   return nullptr;

@@ -97,7 +97,8 @@ class growing_summary::state {
   }
 
   /// Nothing if the recording goes on otherwise than what was settled says: then it must begin anew.
-  result<std::optional<outcome>> go_on(std::shared_ptr<const trace::snapshot> now, const std::function<bool()>& goes_on) {
+  result<std::optional<outcome>> go_on(std::shared_ptr<const trace::snapshot> now,
+                                       const std::function<bool()>& goes_on) {
     const trace::snapshot& trace = *now;
     if (!of_) events_at_first_ = events_in(trace);
     tables_ = trace.tables();

@@ -26,7 +26,7 @@ struct growing_summary_options {
 
 /// Sums up what a growing recording has so far, again and again. Sections that are over are gone through once; the others, a second or
 /// so of the recording, each time. Categories of blocks that live on when their section settles are judged by what is known then:
-/// of 5,705 blocks of sixteen recorded trainings that had lived for two steps, 8 were judged otherwise later.
+/// of 5,705 blocks of thirteen recorded programs that had lived for two steps, 8 were judged otherwise later.
 ///
 /// It has two scratch files: one grows, the other is made anew each time. Memory: as `run_section_pass`. Use from one thread.
 class growing_summary {
@@ -42,7 +42,7 @@ class growing_summary {
     std::shared_ptr<const section_reader> sections;
     std::shared_ptr<const unsectioned_facts> unsectioned;
     std::shared_ptr<rest_file> rest;
-    std::size_t settled = 0;  ///< So many sections, the first ones, will stay as they are until this begins anew.
+    std::size_t settled = 0;    ///< So many sections, the first ones, will stay as they are until this begins anew.
     std::size_t beginning = 0;  ///< How many times it has begun anew.
     /// The snapshot that was summed up, with its summary, but without stored figures.
     [[nodiscard]] const trace::snapshot& trace() const { return sections->snapshot(); }
@@ -50,7 +50,8 @@ class growing_summary {
   /// Sums up `now`: a snapshot of the same file as the one before and later, or of another file. It must have events.
   /// `goes_on` is called often and from any thread; once it returns false, the result is the error cancelled. Other errors: io, no_space,
   /// corrupt. After an error, the next call begins anew. O(new events + live blocks + sections + chunks).
-  [[nodiscard]] result<outcome> sum_up(std::shared_ptr<const trace::snapshot> now, const std::function<bool()>& goes_on);
+  [[nodiscard]] result<outcome> sum_up(std::shared_ptr<const trace::snapshot> now,
+                                       const std::function<bool()>& goes_on);
 
   /// Returns the snapshot of `made`, the outcome of the last call, with `figures`: its own, or those of an earlier snapshot, until its
   /// own are built. Errors: io, no_space; invalid_argument if they cannot be stored.

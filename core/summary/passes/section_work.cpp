@@ -44,9 +44,7 @@ struct slice_owners {
 };
 
 section_work::section_work(const recording_scan& known)
-    : known_(known),
-      whole_(std::make_shared<recording_facts>()),
-      owners_(std::make_shared<const slice_owners>()) {}
+    : known_(known), whole_(std::make_shared<recording_facts>()), owners_(std::make_shared<const slice_owners>()) {}
 
 section_work::section_work(const section_work& other)
     : known_(other.known_),

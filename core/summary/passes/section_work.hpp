@@ -63,8 +63,8 @@ class section_work {
   /// The facts so far. Not changed while an index of a section uses it.
   const std::shared_ptr<recording_facts> whole_;
   std::shared_ptr<const slice_owners> owners_;
-  std::vector<boundary_slices> boundaries_;  ///< From the start of the second section on.
-  std::size_t written_ = 0;                  ///< Of these; their rows are gone, but those of the last.
+  std::vector<boundary_slices> boundaries_;          ///< From the start of the second section on.
+  std::size_t written_ = 0;                          ///< Of these; their rows are gone, but those of the last.
   std::shared_ptr<const slice_owners> written_for_;  ///< By `settle`; null: nothing was.
   std::vector<trace::last_sample_row> samples_before_;
   std::map<direction_key, double> highest_rates_;

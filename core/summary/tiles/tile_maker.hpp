@@ -25,7 +25,8 @@ class tile_maker {
   [[nodiscard]] static tile_maker of_growing(trace::file_writer& to);
   /// Call when the recording has grown; the sections that were added must be the first of `sections`, as before. Without
   /// `ends`, only tiles are made whose sections were all added, however far the recording goes on.
-  void go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of, bool ends);
+  void go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of,
+             bool ends);
 
   /// Adds sections [first, last], which follow those of the last call. If `from` contains more than these sections,
   /// only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false if `from`

@@ -165,7 +165,7 @@ class snapshot {
   };
   [[nodiscard]] stored_summary summary_of(const chunk_info& chunk) const;
   std::shared_ptr<const file> summaries_file_;  ///< The file with the summaries; null: the file with the events.
-  std::shared_ptr<const file> rest_file_;       ///< That with the chunks whose offset has the bit `in_rest`; null: none.
+  std::shared_ptr<const file> rest_file_;  ///< That with the chunks whose offset has the bit `in_rest`; null: none.
   std::shared_ptr<const std::vector<std::string>> warnings_;
   std::uint64_t version_ = 0;
   std::uint64_t file_bytes_ = 0;

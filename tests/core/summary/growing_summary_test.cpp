@@ -1,22 +1,17 @@
 // The summary of a recording that grows says what an index of all that there is says, and goes on from where it was.
 #include "core/summary/passes/growing_summary.hpp"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "core/generate/generate.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/figures/build_stored_figures.hpp"
+#include "core/summary/sections/section_cache.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
-#include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/growing_program.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
@@ -26,69 +21,9 @@ namespace {
 using generate::generate_options;
 using testing::indexed;
 using testing::recording;
+using program = testing::growing_program;
 
 constexpr auto goes_on = [] { return true; };
-
-/// The rows of a program, added in the order in which they begin.
-class program {
- public:
-  explicit program(generate_options how, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) {
-    const std::string path =
-        (std::filesystem::temp_directory_path() / fmt::format("sluice-growing-{}.sluice", ::getpid())).string();
-    EXPECT_TRUE(generate::generate(how, path));
-    opened_ = trace::file::open(path).value();
-    std::filesystem::remove(path);
-    of_ = opened_->latest();
-    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, std::nullopt);
-    written_ = time_range_of(*of_).begin;
-  }
-
-  /// Adds what begins within the next `share` of the program's time; of the last, all.
-  void write(double share) {
-    const time_range whole = time_range_of(*of_);
-    const time_ns until = written_ + static_cast<time_ns>(share * static_cast<double>(whole.length())) + 1;
-    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, time_range{written_, until});
-    written_ = until;
-    made.flush();
-  }
-  [[nodiscard]] bool ended() const { return written_ > time_range_of(*of_).end; }
-  [[nodiscard]] time_range whole() const { return time_range_of(*of_); }
-
-  recording made;
-
- private:
-  template <class Row>
-  static constexpr bool has_no_time = trace::is_table(trace::type_of_row<Row>) ||
-                                      std::is_same_v<Row, trace::attribute_event> ||
-                                      std::is_same_v<Row, trace::link_event>;
-  /// The rows of a chunk: those without a time, or those that begin in the range.
-  template <class Row>
-  void add(std::size_t chunk, std::optional<time_range> range) {
-    if (has_no_time<Row> == range.has_value()) return;
-    std::vector<Row> rows;
-    ASSERT_TRUE(of_->read_into<Row>(chunk, rows));
-    for (const Row& row : rows) {
-      if constexpr (!has_no_time<Row>)
-        if (!range->holds(row.time)) continue;
-      made.writer().add(row);
-    }
-  }
-  void add(std::size_t chunk, std::optional<time_range> range) {
-    switch (of_->chunks()[chunk].type) {
-#define SLUICE_ADD(row, kind)   \
-  case trace::row_type::kind:   \
-    return add<trace::row>(chunk, range);
-      SLUICE_FOR_EACH_ROW(SLUICE_ADD)
-#undef SLUICE_ADD
-      default:
-        return;
-    }
-  }
-
-  std::shared_ptr<trace::file> opened_;
-  std::shared_ptr<const trace::snapshot> of_;
-  time_ns written_ = 0;
-};
 
 /// Expects the curves in tiles to be those of the index, at several zooms.
 void expect_same_curves(const std::shared_ptr<const trace::snapshot>& trace, const index& all) {
@@ -180,13 +115,12 @@ TEST_P(a_growing_program, is_summed_up_on_and_on_as_an_index_of_all_tells) {
   EXPECT_GT(settled.back(), 8u);
 }
 
-INSTANTIATE_TEST_SUITE_P(programs, a_growing_program,
-                         ::testing::Values(generate_options{.events = 30'000, .seed = 1},
-                                           generate_options{.events = 30'000, .seed = 2, .timeline = false},
-                                           generate_options{.events = 30'000, .seed = 3, .processes = 2},
-                                           generate_options{.events = 30'000,
-                                                            .seed = 4,
-                                                            .pattern = generate::program_pattern::inference}));
+INSTANTIATE_TEST_SUITE_P(
+    programs, a_growing_program,
+    ::testing::Values(generate_options{.events = 30'000, .seed = 1},
+                      generate_options{.events = 30'000, .seed = 2, .timeline = false},
+                      generate_options{.events = 30'000, .seed = 3, .processes = 2},
+                      generate_options{.events = 30'000, .seed = 4, .pattern = generate::program_pattern::inference}));
 
 TEST(a_growing_summary, begins_anew_when_late_rows_are_many) {
   program of({.events = 30'000, .seed = 5});
@@ -257,6 +191,56 @@ TEST(a_growing_summary, shows_earlier_figures_until_its_own_are_made) {
   const auto later = sums.with_figures(*second, *own);
   ASSERT_TRUE(later);
   EXPECT_EQ(find_stored_figures(**later)->span, time_range_of(**trace));
+}
+
+TEST(a_growing_summary, leaves_what_is_drawn_in_memory_to_the_next_one) {
+  program of({.events = 30'000, .seed = 10});
+  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
+  std::shared_ptr<trace::file> file;
+  struct summed_up {
+    growing_summary::outcome made;
+    std::shared_ptr<const trace::snapshot> trace;
+  };
+  const auto sum_up_after = [&](double share) {
+    of.write(share);
+    if (!file) file = of.made.open();
+    file->refresh();
+    auto made = sums.sum_up(file->latest(), goes_on).value();
+    const auto figures = build_stored_figures(*made.sections, *made.unsectioned).value();
+    auto trace = sums.with_figures(made, figures).value();
+    return summed_up{std::move(made), std::move(trace)};
+  };
+  summed_up first = sum_up_after(0.4), second = sum_up_after(0.1);
+  // A lane that appears late makes it begin anew.
+  for (int tries = 0; tries < 4 && second.made.beginning != first.made.beginning; ++tries)
+    first = std::exchange(second, sum_up_after(0.1));
+  ASSERT_EQ(second.made.beginning, first.made.beginning);
+  ASSERT_GT(first.made.settled, 2u);
+
+  const auto before = stored_tiles::of(first.trace);
+  ASSERT_NE(before, nullptr);
+  std::vector<std::uint32_t> curves(before->curves().size());
+  std::iota(curves.begin(), curves.end(), 0U);
+  const bin_grid grid = before->grid_over(time_range_of(*first.trace), 60);
+  auto detail = bin_detail::exact;
+  ASSERT_TRUE(before->sample(curves, grid, {}, detail));
+  ASSERT_EQ(detail, bin_detail::exact);
+  const auto tiles = stored_tiles::of(second.trace), read = stored_tiles::of(second.trace);
+  tiles->take_over(*before);
+  const auto at_hand = tiles->sample(curves, grid, {{}, false}, detail);
+  EXPECT_EQ(detail, bin_detail::exact) << "nothing is to be read";
+  const auto expected = read->sample(curves, grid, {}, detail);
+  ASSERT_TRUE(at_hand && expected);
+  for (std::size_t c = 0; c < curves.size(); ++c)
+    for (std::size_t i = 0; i < grid.count; ++i) ASSERT_EQ((*at_hand)[c][i].mean, (*expected)[c][i].mean);
+
+  section_cache sections_before(first.made.sections, std::size_t{1} << 30);
+  for (std::size_t i = 0; i < first.made.sections->sections().size(); ++i)
+    ASSERT_TRUE(sections_before.get(i, i, section_scope::timeline));
+  section_cache sections(second.made.sections, std::size_t{1} << 30);
+  sections.take_over(sections_before, first.made.settled);
+  for (std::size_t i = 0; i < second.made.sections->sections().size(); ++i)
+    EXPECT_EQ(sections.at_hand(i, i, section_scope::timeline) != nullptr, i < first.made.settled) << i;
 }
 
 TEST(a_growing_summary, stays_as_it_was_for_those_who_still_read_it) {

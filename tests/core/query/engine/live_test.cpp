@@ -12,6 +12,7 @@
 #include "core/summary/passes/finalize.hpp"
 #include "tests/core/query/answers/answers_in_words.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/growing_program.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 /// What an engine answers of a recording that is still written, and too large to be held, against an index of what there is.
@@ -148,6 +149,23 @@ TEST(a_live_recording_too_large_to_be_held, is_answered_as_an_index_of_what_ther
   catch_up(asked, *file);
   EXPECT_TRUE(asked.snapshot()->complete());
   expect_same_answers(asked, of.made, random);
+}
+
+TEST(a_live_recording_too_large_to_be_held, is_answered_so_while_its_sections_settle) {
+  testing::growing_program of({.events = 30'000, .seed = 11});
+  std::mt19937_64 random(6);
+  of.write(0.3);
+  const auto file = of.made.open();
+  engine_options little;
+  little.memory_bytes = 0;
+  little.live_settles_after = of.whole().length() / 5;
+  engine asked(file, little);
+  while (!of.ended()) {
+    of.write(0.2);
+    catch_up(asked, *file);
+    EXPECT_TRUE(asked.snapshot()->growing());
+    expect_same_answers(asked, of.made, random);
+  }
 }
 
 TEST(a_live_recording, is_held_as_long_as_it_can_be_and_summed_up_from_then_on) {

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/generate/generate.hpp"
+#include "core/index/index.hpp"
+#include "core/trace/file/reader.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::testing {
+
+/// The rows of a program, added in the order in which they begin.
+class growing_program {
+ public:
+  explicit growing_program(const generate::generate_options& how, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("sluice-growing-{}.sluice", ::getpid())).string();
+    EXPECT_TRUE(generate::generate(how, path));
+    opened_ = trace::file::open(path).value();
+    std::filesystem::remove(path);
+    of_ = opened_->latest();
+    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, std::nullopt);
+    written_ = analysis::time_range_of(*of_).begin;
+  }
+
+  /// Adds what begins within the next `share` of the program's time; of the last, all.
+  void write(double share) {
+    const analysis::time_range whole = analysis::time_range_of(*of_);
+    const trace::time_ns until =
+        written_ + static_cast<trace::time_ns>(share * static_cast<double>(whole.length())) + 1;
+    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, analysis::time_range{written_, until});
+    written_ = until;
+    made.flush();
+  }
+  [[nodiscard]] bool ended() const { return written_ > analysis::time_range_of(*of_).end; }
+  [[nodiscard]] analysis::time_range whole() const { return analysis::time_range_of(*of_); }
+
+  recording made;
+
+ private:
+  template <class Row>
+  static constexpr bool has_no_time =
+      trace::is_table(trace::type_of_row<Row>) || std::is_same_v<Row, trace::attribute_event> ||
+      std::is_same_v<Row, trace::link_event>;
+  /// The rows of a chunk: those without a time, or those that begin in the range.
+  template <class Row>
+  void add(std::size_t chunk, std::optional<analysis::time_range> range) {
+    if (has_no_time<Row> == range.has_value()) return;
+    std::vector<Row> rows;
+    ASSERT_TRUE(of_->read_into<Row>(chunk, rows));
+    for (const Row& row : rows) {
+      if constexpr (!has_no_time<Row>)
+        if (!range->holds(row.time)) continue;
+      made.writer().add(row);
+    }
+  }
+  void add(std::size_t chunk, std::optional<analysis::time_range> range) {
+    switch (of_->chunks()[chunk].type) {
+#define SLUICE_ADD(row, kind) \
+  case trace::row_type::kind: \
+    return add<trace::row>(chunk, range);
+      SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+      default:
+        return;
+    }
+  }
+
+  std::shared_ptr<trace::file> opened_;
+  std::shared_ptr<const trace::snapshot> of_;
+  trace::time_ns written_ = 0;
+};
+
+}  // namespace sluice::testing
