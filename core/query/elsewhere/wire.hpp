@@ -166,7 +166,7 @@ class writer {
       if (value) put(*value);
     } else {
       static_assert(detail::structure<T>, "say in wire_members what the members are");
-      std::apply([this](const auto&... each) { (put(each), ...); }, detail::members(value));
+      std::apply([this](const auto&... each) { (this->put(each), ...); }, detail::members(value));
     }
   }
 
@@ -261,7 +261,7 @@ class reader {
     } else {
       static_assert(detail::structure<T>, "say in wire_members what the members are");
       if (++depth_ > deepest) return fail();
-      std::apply([this](auto&... each) { (get(each), ...); }, detail::members(value));
+      std::apply([this](auto&... each) { (this->get(each), ...); }, detail::members(value));
       --depth_;
     }
   }
