@@ -6,6 +6,9 @@
 #include <iterator>
 #include <random>
 
+#include "core/trace/file/chunk_pages.hpp"
+#include "core/trace/file/reader.hpp"
+#include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -74,13 +77,31 @@ TEST_P(fuzz_target, comes_back_from_every_input) {
   for (int i = 0; i < mutations_of_all_seeds; ++i) fuzzed.run(mutated(inputs[random() % inputs.size()], random));
 }
 
+// What makes the seeds with pages must go on making what readers take for pages.
+TEST(seeds, have_an_index_in_pages) {
+  for (const target& fuzzed : {trace_file_target(), summaries_target()}) {
+    const std::vector<bytes> inputs = fuzzed.seeds();
+    const memory_file whole(inputs.front()), paged(inputs.back());
+    const trace::chunk_source source(trace::open_local_source(paged.path()).value());
+    const auto pages = trace::chunk_pages::open(source, inputs.back().size());
+    ASSERT_NE(pages, nullptr) << fuzzed.name;
+    EXPECT_GT(pages->pages().size(), 1U) << fuzzed.name;
+    const auto plain = trace::file::open(whole.path()).value()->latest();
+    const auto read = trace::file::open(paged.path()).value()->latest();
+    EXPECT_EQ(read->chunk_count(), plain->chunk_count()) << fuzzed.name;
+    EXPECT_EQ(read->summaries().size(), plain->summaries().size()) << fuzzed.name;
+    EXPECT_TRUE(read->warnings().empty()) << fuzzed.name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                          ::testing::Values(trace_file_target(), trace_codec_target(), ring_records_target(),
                                            digest_target(), summaries_target(), eh_frame_target(), chrome_json_target(),
                                            nsys_sqlite_target(), rmm_csv_target(), torch_snapshot_target(),
                                            pickle_target(), gz_input_target(), live_file_target(), symbol_file_target(),
                                            sql_text_target(), socket_messages_target(), settings_target(),
-                                           options_text_target(), remote_answers_target(), remote_frames_target()),
+                                           options_text_target(), remote_answers_target(), remote_frames_target(),
+                                           remote_questions_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 
 }  // namespace

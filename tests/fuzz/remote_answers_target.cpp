@@ -1,10 +1,9 @@
-// Answers, outlines and questions that another machine sends.
+// Answers and outlines that another machine sends.
 #include <zstd.h>
 
 #include <cstring>
 
 #include "core/query/answers/answer_functions.hpp"
-#include "core/query/elsewhere/question_desk.hpp"
 #include "core/query/elsewhere/questions.hpp"
 #include "core/query/elsewhere/wire.hpp"
 #include "tests/fuzz/target.hpp"

@@ -5,6 +5,7 @@
 #include "core/query/engine/engine.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/writer.hpp"
+#include "tests/fuzz/paged_index.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 
 namespace sluice::fuzz::summaries {
@@ -115,7 +116,8 @@ std::vector<bytes> seeds() {
   options.least_events = 1;
   options.section_events = 40;
   if (!analysis::finalize(*made, options)) return {};
-  return {content_of(made->path())};
+  const bytes file = content_of(made->path());
+  return {file, with_index_in_pages(file, 16)};
 }
 
 }  // namespace

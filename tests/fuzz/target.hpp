@@ -39,5 +39,6 @@ target settings_target();
 target options_text_target();
 target remote_answers_target();
 target remote_frames_target();
+target remote_questions_target();
 
 }  // namespace sluice::fuzz

@@ -6,6 +6,7 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
+#include "tests/fuzz/paged_index.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 
 namespace sluice::fuzz::trace_file {
@@ -52,7 +53,10 @@ bytes recording(bool closed) {
   return content_of(writer->path());
 }
 
-std::vector<bytes> seeds() { return {recording(true), recording(false)}; }
+std::vector<bytes> seeds() {
+  const bytes closed = recording(true);
+  return {closed, recording(false), with_index_in_pages(closed, 16)};
+}
 
 }  // namespace
 }  // namespace sluice::fuzz::trace_file
