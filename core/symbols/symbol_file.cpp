@@ -72,6 +72,26 @@ std::string supplement_id_of(Dwarf* debug) {
   return hexadecimal(static_cast<const unsigned char*>(id), static_cast<std::size_t>(bytes));
 }
 
+/// True if every text in the sections of texts has an end. libdw (0.188) reads paths of source files beyond a section
+/// whose last one has none.
+bool texts_end(Elf* elf) {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return false;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) return false;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    // ".debug_str", ".debug_line_str", ".zdebug_str", ".debug_str.dwo" and so on; libdw has decompressed them.
+    if (name == nullptr || std::strstr(name, "debug_") == nullptr || std::strstr(name, "_str") == nullptr ||
+        std::strstr(name, "_str_offsets") != nullptr)
+      continue;
+    const Elf_Data* data = elf_rawdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) continue;
+    if (static_cast<const char*>(data->d_buf)[data->d_size - 1] != '\0') return false;
+  }
+  return true;
+}
+
 struct unit_range {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -245,6 +265,10 @@ result<std::unique_ptr<symbol_file>> symbol_file::open(regular_file file, const 
     return fail(error_code::foreign, "not an ELF file", path);
   made->build_id = build_id_of(made->elf);
   made->debug = dwarf_begin_elf(made->elf, DWARF_C_READ, nullptr);
+  if (made->debug != nullptr && !texts_end(made->elf)) {
+    dwarf_end(made->debug);
+    made->debug = nullptr;
+  }
   if (made->debug != nullptr) made->supplement_id = supplement_id_of(made->debug);
   return std::unique_ptr<symbol_file>(new symbol_file(std::move(made)));
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -220,6 +221,50 @@ TEST_F(native_symbols, come_from_no_further_file_that_the_library_names) {
   const resolution found = symbols.find(linked, build_id_, address);
   ASSERT_EQ(found.places.size(), 1U);
   EXPECT_EQ(found.places[0], (place{"sample::exported(int)", "", 0, false})) << "the symbol table is enough";
+}
+
+TEST_F(native_symbols, come_from_compressed_debug_information) {
+  const std::string compressed = folder_ + "/compressed.so";
+  output_of("objcopy --compress-debug-sections '" + library_ + "' '" + compressed + "'");
+  ASSERT_LT(fs::file_size(compressed), fs::file_size(library_));
+  resolver symbols(believing_resolver());
+  EXPECT_EQ(comparable(symbols.find(compressed, build_id_, return_address_ - 1).places),
+            comparable(by_addr2line(library_, return_address_ - 1)));
+}
+
+/// An ELF file with the last byte of a section left out; nothing if it has no such section.
+std::string with_section_cut(std::string file, const std::string& name) {
+  ElfW(Ehdr) head;
+  std::memcpy(&head, file.data(), sizeof head);
+  const auto place = [&](std::size_t i) { return head.e_shoff + i * sizeof(ElfW(Shdr)); };
+  ElfW(Shdr) names;
+  std::memcpy(&names, file.data() + place(head.e_shstrndx), sizeof names);
+  for (std::size_t i = 0; i < head.e_shnum; ++i) {
+    ElfW(Shdr) section;
+    std::memcpy(&section, file.data() + place(i), sizeof section);
+    if (name != file.c_str() + names.sh_offset + section.sh_name) continue;
+    --section.sh_size;
+    std::memcpy(file.data() + place(i), &section, sizeof section);
+    return file;
+  }
+  return {};
+}
+
+// libdw would read on behind them.
+TEST_F(native_symbols, are_those_of_the_symbol_table_where_texts_of_debug_information_have_no_end) {
+  std::ifstream in(library_, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const auto address = offset_of(reinterpret_cast<void*>(&sample::exported)) + 4;
+  for (const std::string section : {".debug_str", ".debug_line_str"}) {
+    const std::string cut = with_section_cut(whole, section);
+    ASSERT_FALSE(cut.empty()) << section;
+    const std::string path = folder_ + "/cut.so";
+    std::ofstream(path, std::ios::binary) << cut;
+    resolver symbols(believing_resolver());
+    const resolution found = symbols.find(path, build_id_, address);
+    ASSERT_EQ(found.places.size(), 1U) << section;
+    EXPECT_EQ(found.places[0], (place{"sample::exported(int)", "", 0, false})) << section;
+  }
 }
 
 TEST_F(native_symbols, survive_files_that_are_cut_or_full_of_noise) {
