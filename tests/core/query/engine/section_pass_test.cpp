@@ -177,8 +177,8 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
   if (contradictions) {
     std::set<trace::block_id> one, other;
     for (auto& [trace, blocks] : {std::pair(expected, &one), std::pair(found, &other)})
-      read_rows<trace::boundary_block_row>(*trace, [&](const trace::chunk_info& chunk, const auto& row) {
-        if (chunk.min_time == INT64_MIN) blocks->insert(row.block);
+      read_rows<trace::boundary_block_row>(*trace, [into = blocks](const trace::chunk_info& chunk, const auto& row) {
+        if (chunk.min_time == INT64_MIN) into->insert(row.block);
       });
     EXPECT_TRUE(std::includes(one.begin(), one.end(), other.begin(), other.end()));
     EXPECT_GE(2 * other.size(), one.size());
