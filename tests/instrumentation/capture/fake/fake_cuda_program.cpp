@@ -32,6 +32,7 @@
 #include <string_view>
 #include <thread>
 
+#include "tests/instrumentation/capture/fake/flush_thread.hpp"
 #include "tests/instrumentation/capture/fake/replay.hpp"
 
 namespace {
@@ -165,13 +166,14 @@ int beside_a_rival(const std::string& how, Play&& play) {
     return 2;
   }
   play();
-  usleep(200'000);  // What it did is fetched.
+  sluice::fake::wait_for_flush(200'000);  // What it did is fetched.
   find<int (*)(const char*)>(rival, "rival_start")(how.c_str());
   play();
   find<void (*)(const char*)>(rival, "rival_stop")(how.c_str());
   std::printf("rival records: %llu\n",
               static_cast<unsigned long long>(find<std::uint64_t (*)()>(rival, "rival_records")()));
-  if (how != "subscribe") usleep(1'500'000);  // The recorder wants to be sure that it has stopped.
+  if (how != "subscribe")
+    sluice::fake::wait_for_flush(1'500'000);  // The recorder wants to be sure that it has stopped.
   play();
   return 0;
 }

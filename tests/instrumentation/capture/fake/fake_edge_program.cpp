@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/instrumentation/capture/fake/flush_thread.hpp"
+
 #undef cuMemAlloc
 #undef cuMemFree
 #undef cuMemcpyDtoH
@@ -80,7 +82,7 @@ int fault() {
   const CUfunction fine = kernel("fine:8");
   for (int i = 0; i < 20; ++i) CHECK(launch(fine, a, good));
   CHECK(cuStreamSynchronize(good));
-  usleep(150'000);  // What is done is fetched.
+  sluice::fake::wait_for_flush(150'000);  // What is done is fetched.
   CHECK(launch(kernel("beside:8"), a, good));
   CHECK(launch(kernel((word + ":8").c_str()), 0, bad));
   int worked = 0;

@@ -4,7 +4,6 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +11,8 @@
 #include <map>
 #include <string>
 #include <vector>
+
+#include "tests/instrumentation/capture/fake/flush_thread.hpp"
 
 #undef cuMemAlloc
 #undef cuMemFree
@@ -82,7 +83,7 @@ void graph() {
   allocate(2 * mib);  // A sign in time: the first graph's memory lives on here.
   CHECK(cuGraphExecDestroy(ready));
   CHECK(cuGraphDestroy(define()));
-  usleep(120'000);  // The pool is sampled.
+  sluice::fake::wait_for_flush(120'000);  // The pool is sampled.
 }
 
 /// Physical memory, mapped twice; its handle goes first. Then a mapping is asked for its handle, which holds it once more.
@@ -109,12 +110,12 @@ void reserve() {
   CHECK(cuDeviceGetDefaultMemPool(&pool, 0));
   cuuint64_t all = ~cuuint64_t{0};
   CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
-  usleep(120'000);  // The device is sampled without it.
+  sluice::fake::wait_for_flush(120'000);  // The device is sampled without it.
   CUdeviceptr address = 0;
   CHECK(cuMemAllocFromPoolAsync(&address, 64 * mib, pool, nullptr));
   CHECK(cuMemFreeAsync(address, nullptr));
   CHECK(cuStreamSynchronize(nullptr));
-  usleep(200'000);
+  sluice::fake::wait_for_flush(200'000);
 }
 
 /// Each by the other's call.
@@ -157,7 +158,7 @@ void flood() {
   for (int i = 0; i < 20'000; ++i) CHECK(cuMemFree_v2(allocate(64)));
   for (int i = 0; i < 25; ++i) CHECK(cuMemFree_v2(kept[static_cast<std::size_t>(i)]));
   for (int i = 0; i < 20'000; ++i) CHECK(cuMemFree_v2(allocate(64)));
-  usleep(400'000);
+  sluice::fake::wait_for_flush(400'000);
   allocate(1 * mib);
 }
 

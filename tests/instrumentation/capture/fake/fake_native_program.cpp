@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tests/instrumentation/capture/fake/flush_thread.hpp"
 #include "tests/instrumentation/capture/native/shapes.hpp"
 
 namespace {
@@ -59,7 +60,7 @@ const shape* run_library(const char* path, std::size_t first) {
   const shape* const shapes = reinterpret_cast<const shape* (*)()>(dlsym(library, "shapes_library"))();
   run_all(shapes, first);
   dlclose(library);
-  usleep(500'000);  // The recorder looks for what is gone ten times in this.
+  sluice::fake::wait_for_flush(500'000);  // The recorder looks for what is gone ten times in this.
   return shapes;
 }
 

@@ -1,0 +1,42 @@
+#pragma once
+// How a recorded program waits for the recorder's flush thread. It works every 50 ms, but on a busy machine it may be its turn much later.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace sluice::fake {
+
+/// How often the flush thread of this process has waited for something; -1 without one.
+inline long waits_of_flush_thread() {
+  const auto content_of = [](const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  };
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (content_of(thread.path() / "comm") != "sluice-flush\n") continue;
+    const std::string word = "\nvoluntary_ctxt_switches:";
+    const std::string status = content_of(thread.path() / "status");
+    const std::size_t at = status.find(word);
+    return at == std::string::npos ? -1 : std::atol(status.c_str() + at + word.size());
+  }
+  return -1;
+}
+
+/// Returns after `microseconds`, and not before the flush thread has worked through as many turns as that takes on an
+/// idle machine. Gives up after a minute.
+inline void wait_for_flush(useconds_t microseconds) {
+  constexpr useconds_t a_turn = 50'000;
+  const long before = waits_of_flush_thread();
+  usleep(microseconds);
+  if (before < 0) return;
+  const long wanted = before + static_cast<long>(microseconds / a_turn);
+  for (int tries = 0; tries < 6'000 && waits_of_flush_thread() < wanted; ++tries) usleep(10'000);
+}
+
+}  // namespace sluice::fake
