@@ -248,7 +248,7 @@ class slow_wait_device final : public backend::simulated_device {
   void wait() {
     if (waited_.exchange(true)) return;
     waits.set_value();
-    in_time = let_go.get_future().wait_for(std::chrono::seconds(2)) == std::future_status::ready;
+    in_time = let_go.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready;
   }
   std::atomic<bool> waited_{false};
 };

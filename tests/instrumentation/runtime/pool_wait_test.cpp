@@ -26,7 +26,7 @@ class slow_event_device final : public backend::simulated_device {
   [[nodiscard]] backend::outcome<void> sync_event(backend::event_handle event) override {
     if (!std::exchange(waited_, true)) {
       waits.set_value();
-      in_time = let_go.get_future().wait_for(2s) == std::future_status::ready;
+      in_time = let_go.get_future().wait_for(30s) == std::future_status::ready;
     }
     return simulated_device::sync_event(event);
   }

@@ -1,7 +1,7 @@
 // After a full ring, a process sends its live set, and the recording is repaired from it.
 #include <gmock/gmock.h>
 
-#include <chrono>
+#include <ctime>
 #include <vector>
 
 #include "tests/instrumentation/writer/assembler_fixture.hpp"
@@ -291,10 +291,10 @@ TEST_F(live_sets_of_copies, end_all_pools_that_are_gone_at_once) {
   alloc_in(program, pools, 30, 0x2000);
   turns(2);
   present_ = 1'000'000'000;
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // Of the processor: a busy machine takes longer, and computes no more.
   say_complete(program, present_);
   turns(2);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 2);
   const recorded& trace = finish();
   EXPECT_EQ(trace.all<free_event>().size(), 2u);
   EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, turns_of_blocks * blocks_each_turn);
