@@ -77,7 +77,10 @@ void live_summarizer::work() {
     changed_.wait(lock, [this] { return stopping_ || wanted_ || built_; });
     changed_.wait_until(lock, next_, [this] { return stopping_ || built_ || !wanted_->growing(); });
     if (stopping_) return;
-    if (built_) figures_ = *std::exchange(built_, std::nullopt);
+    if (auto found = std::exchange(built_, std::nullopt)) {
+      const bool of_shown = !shown_ || found->from->snapshot().is_of_the_file_of(shown_->trace());
+      if (of_shown) figures_ = *std::move(found);
+    }
     const bool due = wanted_ && (!wanted_->growing() || steady::now() >= next_);
     auto trace = due ? std::exchange(wanted_, nullptr) : nullptr;
     working_ = true;

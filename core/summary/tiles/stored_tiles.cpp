@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -23,14 +22,6 @@ using trace::tile_bins;
 constexpr std::size_t most_rows = std::size_t{1} << 18;
 /// Bins more than 16 times too wide show too little to be used instead.
 constexpr unsigned most_levels_above = 4;
-/// A tile of no more parts is read ahead whole: one process has a part of curves and one of lanes.
-constexpr std::size_t few_parts = 4;
-/// What was drawn longer ago is not read ahead.
-constexpr std::chrono::nanoseconds recently = std::chrono::seconds(3);
-
-std::int64_t steady_now() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
@@ -169,150 +160,6 @@ bool stored_tiles::load() {
   lanes_drawn_ = drawn_times(lanes_.size());
   levels_ = trace_->summaries_to_search().tile_levels();
   return (levels_ & 1) == 0;  // All spans may be those of tiles.
-}
-
-std::vector<trace::chunk_info> stored_tiles::chunks_of(const tile& which, tile_content content) const {
-  std::vector<trace::chunk_info> chunks = trace_->summaries_to_search().of_tile(which.begin, which.end() - 1);
-  std::erase_if(chunks, [&](const trace::chunk_info& each) {
-    return (each.type == row_type::lane_bin) != (content == tile_content::lanes);
-  });
-  std::stable_sort(chunks.begin(), chunks.end(), [](const trace::chunk_info& a, const trace::chunk_info& b) {
-    return a.lowest_event < b.lowest_event;
-  });
-  return chunks;
-}
-
-std::vector<stored_tiles::part_key> stored_tiles::parts_in(const tile& which, tile_content content) const {
-  const std::vector<trace::chunk_info> chunks = chunks_of(which, content);
-  if (chunks.empty()) return {};
-  const auto owners = static_cast<std::uint32_t>(content == tile_content::lanes ? lanes_.size() : curves_.size());
-  const bool told =
-      std::any_of(chunks.begin(), chunks.end(), [](const auto& each) { return each.highest_event != 0; }) &&
-      std::all_of(chunks.begin(), chunks.end(), [&](const auto& each) {
-        return each.lowest_event <= each.highest_event && each.highest_event < owners;
-      });
-  if (!told) return {{which, content, {0, owners}}};
-  std::vector<part_key> parts;
-  for (const trace::chunk_info& each : chunks) {
-    const owner_range range{static_cast<std::uint32_t>(each.lowest_event),
-                            static_cast<std::uint32_t>(each.highest_event + 1)};
-    if (!parts.empty() && range.first < parts.back().owners.behind) {
-      parts.back().owners.behind = std::max(parts.back().owners.behind, range.behind);
-    } else {
-      parts.push_back({which, content, range});
-    }
-  }
-  return parts;
-}
-
-stored_tiles::kept_tiles::made stored_tiles::read(const part_key& part) const {
-  std::vector<trace::chunk_info> chunks = chunks_of(part.which, part.content);
-  const std::size_t owners = part.content == tile_content::lanes ? lanes_.size() : curves_.size();
-  std::size_t rows = 0;
-  for (const trace::chunk_info& chunk : chunks) rows += chunk.rows;
-  // A few bytes of a corrupt file could claim very many.
-  if (rows > owners * tile_bins) return fail(error_code::corrupt, "a tile has more rows than its bins", trace_->path());
-  if (part.owners != owner_range{0, static_cast<std::uint32_t>(owners)})
-    std::erase_if(chunks, [&](const trace::chunk_info& each) {
-      return each.lowest_event < part.owners.first || each.lowest_event >= part.owners.behind;
-    });
-  const tile which = part.which;
-  // A view with wider bins uses the tile above, if there is one.
-  const bool joins = which.level >= root_level_ || !is_level(which.level + 1);
-  return tile_rows::read(*trace_, chunks, which, part.content, part.owners, joins);
-}
-
-const tile_rows* stored_tiles::tile_view::of(std::uint32_t number) const {
-  const auto found =
-      std::find_if(parts.begin(), parts.end(), [=](const auto& each) { return each->owners().holds(number); });
-  return found == parts.end() ? nullptr : found->get();
-}
-
-stored_bins<curve_bin> stored_tiles::tile_view::curve(std::uint32_t number) const {
-  const tile_rows* rows = of(number);
-  return rows == nullptr ? stored_bins<curve_bin>{} : rows->curve(number);
-}
-
-std::vector<stored_tiles::part_key> stored_tiles::parts_of(const tile& which, const drawn_owners& of) const {
-  std::vector<part_key> parts = parts_in(which, of.content);
-  std::erase_if(parts, [&](const part_key& part) {
-    const auto first = std::lower_bound(of.numbers.begin(), of.numbers.end(), part.owners.first);
-    return first == of.numbers.end() || *first >= part.owners.behind;
-  });
-  return parts;
-}
-
-std::vector<stored_tiles::part_key> stored_tiles::parts_to_prepare(const tile& which) const {
-  std::vector<part_key> all = parts_in(which, tile_content::curves);
-  const std::vector<part_key> lanes = parts_in(which, tile_content::lanes);
-  all.insert(all.end(), lanes.begin(), lanes.end());
-  if (all.size() <= few_parts) return all;
-  const std::int64_t since = steady_now() - recently.count();
-  std::erase_if(all, [&](const part_key& part) {
-    const drawn_times& times = part.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
-    const auto owned = std::span(times).subspan(part.owners.first, part.owners.count());
-    return std::none_of(owned.begin(), owned.end(),
-                        [&](const auto& time) { return time.load(std::memory_order_relaxed) > since; });
-  });
-  return all;
-}
-
-void stored_tiles::note_drawn(const drawn_owners& of) const {
-  drawn_times& times = of.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
-  const std::int64_t now = steady_now();
-  for (const std::uint32_t number : of.numbers) times[number].store(now, std::memory_order_relaxed);
-}
-
-result<std::vector<stored_tiles::tile_view>> stored_tiles::views_of(std::span<const piece> pieces,
-                                                                    const drawn_owners& of) const {
-  std::vector<part_key> wanted;
-  std::vector<std::size_t> counts;
-  for (const piece& each : pieces) {
-    const std::vector<part_key> parts = each.instead ? std::vector<part_key>{} : parts_of(each.from, of);
-    wanted.insert(wanted.end(), parts.begin(), parts.end());
-    counts.push_back(parts.size());
-  }
-  auto read_parts = kept_.get_each(wanted);
-  std::vector<tile_view> all(pieces.size());
-  auto next = read_parts.begin();
-  for (std::size_t p = 0; p < pieces.size(); ++p) {
-    for (std::size_t i = 0; i < counts[p]; ++i, ++next) {
-      if (!*next) return tl::unexpected<error>(next->error());
-      all[p].parts.push_back(std::move(**next));
-    }
-  }
-  return all;
-}
-
-bool stored_tiles::at_hand(const tile& which) const {
-  const std::vector<part_key> parts = parts_to_prepare(which);
-  return std::all_of(parts.begin(), parts.end(), [&](const part_key& each) { return kept_.at_hand(each) != nullptr; });
-}
-
-bool stored_tiles::prepare(const tile& which) const {
-  bool read_any = false;
-  for (const part_key& each : parts_to_prepare(which))
-    read_any |= kept_.make_ahead(each, [this](const part_key& one) { return read(one); });
-  return read_any;
-}
-
-void stored_tiles::take_over(const stored_tiles& before) const {
-  if (before.curves_.size() != curves_.size() || before.lanes_.size() != lanes_.size()) return;
-  const auto copy = [](const drawn_times& from, drawn_times& to) {
-    for (std::size_t i = 0; i < to.size(); ++i) to[i].store(from[i].load(std::memory_order_relaxed));
-  };
-  copy(before.curves_drawn_, curves_drawn_);
-  copy(before.lanes_drawn_, lanes_drawn_);
-  const auto same = [](const trace::chunk_info& a, const trace::chunk_info& b) { return a.offset == b.offset; };
-  for (auto& [part, rows] : before.kept_.all_kept()) {
-    const auto there = before.chunks_of(part.which, part.content), here = chunks_of(part.which, part.content);
-    const bool settled = trace_->are_settled(here);
-    if (settled && std::equal(here.begin(), here.end(), there.begin(), there.end(), same)) {
-      kept_.put(part, std::move(rows));
-    } else if (!here.empty()) {
-      prepare(part.which);
-    }
-  }
 }
 
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
