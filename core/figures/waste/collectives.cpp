@@ -69,7 +69,8 @@ std::optional<time_ns> apart(const stream_ends& a, const stream_ends& b) {
   time_ns farther = 0;
   for (const auto& [of, in] : {std::pair(&a.ends, &b.ends), std::pair(&b.ends, &a.ends)}) {
     const auto first = std::lower_bound(of->begin(), of->end(), from);
-    const std::span<const time_ns> both(first, std::upper_bound(first, of->end(), to));
+    const auto count = static_cast<std::size_t>(std::upper_bound(first, of->end(), to) - first);
+    const auto both = std::span(*of).subspan(static_cast<std::size_t>(first - of->begin()), count);
     const std::size_t compared = std::min(both.size(), most_compared);
     if (compared < least_kernels) return std::nullopt;
     std::vector<time_ns> distances;
