@@ -89,24 +89,38 @@ void expect_sums_of_all(growing_summary& sums, const growing_summary::outcome& f
   expect_same_stored_figures(*stored, make_stored_figures(all.index, *all.snapshot));
 }
 
+/// A program, and its summary after each part of it. Sections settle after a part of its time.
+class followed_program {
+ public:
+  explicit followed_program(const generate_options& how, time_ns settling_parts = 20)
+      : of(how), sums({.section_events = 800, .settles_after = of.whole().length() / settling_parts}) {}
+
+  [[nodiscard]] growing_summary::outcome sum_up_after(double share) {
+    of.write(share);
+    if (!file_) file_ = of.made.open();
+    EXPECT_TRUE(file_->refresh());
+    return sums.sum_up(file_->latest(), goes_on).value();
+  }
+
+  program of;
+  growing_summary sums;
+
+ private:
+  std::shared_ptr<trace::file> file_;
+};
+
 class a_growing_program : public ::testing::TestWithParam<generate_options> {};
 
 TEST_P(a_growing_program, is_summed_up_on_and_on_as_an_index_of_all_tells) {
-  program of(GetParam());
   // Some steps: only what lives longer is judged before its end is known.
-  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 5});
-  std::shared_ptr<trace::file> file;
+  followed_program followed(GetParam(), 5);
   std::vector<std::size_t> settled;
   std::size_t beginnings = 0;
-  while (!of.ended()) {
-    of.write(0.15);
-    if (!file) file = of.made.open();
-    file->refresh();
-    const auto found = sums.sum_up(file->latest(), goes_on);
-    ASSERT_TRUE(found) << found.error().to_string();
-    expect_sums_of_all(sums, *found, of.made);
-    settled.push_back(found->settled);
-    beginnings = found->beginning;
+  while (!followed.of.ended()) {
+    const auto found = followed.sum_up_after(0.15);
+    expect_sums_of_all(followed.sums, found, followed.of.made);
+    settled.push_back(found.settled);
+    beginnings = found.beginning;
     if (HasFatalFailure()) return;
   }
   // The first parts may show streams or pools that were not there before.
@@ -123,30 +137,21 @@ INSTANTIATE_TEST_SUITE_P(
                       generate_options{.events = 30'000, .seed = 4, .pattern = generate::program_pattern::inference}));
 
 TEST(a_growing_summary, begins_anew_when_late_rows_are_many) {
-  program of({.events = 30'000, .seed = 5});
-  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
-  of.write(0.4);
-  const auto file = of.made.open();
-  const auto first = sums.sum_up(file->latest(), goes_on);
-  ASSERT_TRUE(first);
-  ASSERT_GT(first->settled, 2u);
+  followed_program followed({.events = 30'000, .seed = 5});
+  const auto first = followed.sum_up_after(0.4);
+  ASSERT_GT(first.settled, 2u);
+  const time_range whole = followed.of.whole();
   trace::host_range_event late;
-  late.time = of.whole().begin;
-  late.end = of.whole().begin + of.whole().length() / 3;
+  late.time = whole.begin;
+  late.end = whole.begin + whole.length() / 3;
   late.process = trace::process_id{1};
   late.thread = trace::thread_id{1};
-  of.made.writer().add(late);
-  of.write(0.1);
-  file->refresh();
-  const auto second = sums.sum_up(file->latest(), goes_on);
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->beginning, first->beginning) << "one row is not worth it yet";
-  of.write(1);
-  file->refresh();
-  const auto found = sums.sum_up(file->latest(), goes_on);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->beginning, first->beginning + 1);
-  expect_sums_of_all(sums, *found, of.made);
+  followed.of.made.writer().add(late);
+  const auto second = followed.sum_up_after(0.1);
+  EXPECT_EQ(second.beginning, first.beginning) << "one row is not worth it yet";
+  const auto found = followed.sum_up_after(1);
+  EXPECT_EQ(found.beginning, first.beginning + 1);
+  expect_sums_of_all(followed.sums, found, followed.of.made);
 }
 
 TEST(a_growing_summary, begins_anew_with_another_file_and_after_it_was_stopped) {
@@ -168,46 +173,34 @@ TEST(a_growing_summary, begins_anew_with_another_file_and_after_it_was_stopped) 
 }
 
 TEST(a_growing_summary, shows_earlier_figures_until_its_own_are_made) {
-  program of({.events = 20'000, .seed = 9});
-  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
-  of.write(0.5);
-  const auto file = of.made.open();
-  const auto first = sums.sum_up(file->latest(), goes_on);
-  ASSERT_TRUE(first);
-  const auto figures = build_stored_figures(*first->sections, *first->unsectioned);
+  followed_program followed({.events = 20'000, .seed = 9});
+  const auto first = followed.sum_up_after(0.5);
+  const auto figures = build_stored_figures(*first.sections, *first.unsectioned);
   ASSERT_TRUE(figures);
-  of.write(0.3);
-  file->refresh();
-  const auto second = sums.sum_up(file->latest(), goes_on);
-  ASSERT_TRUE(second);
-  const auto trace = sums.with_figures(*second, *figures);
+  const auto second = followed.sum_up_after(0.3);
+  const auto trace = followed.sums.with_figures(second, *figures);
   ASSERT_TRUE(trace);
   const auto stored = find_stored_figures(**trace);
   ASSERT_NE(stored, nullptr);
-  EXPECT_EQ(stored->span, time_range_of(first->trace()));
+  EXPECT_EQ(stored->span, time_range_of(first.trace()));
   EXPECT_LT(stored->span.end, time_range_of(**trace).end);
-  const auto own = build_stored_figures(*second->sections, *second->unsectioned);
+  const auto own = build_stored_figures(*second.sections, *second.unsectioned);
   ASSERT_TRUE(own);
-  const auto later = sums.with_figures(*second, *own);
+  const auto later = followed.sums.with_figures(second, *own);
   ASSERT_TRUE(later);
   EXPECT_EQ(find_stored_figures(**later)->span, time_range_of(**trace));
 }
 
 TEST(a_growing_summary, leaves_what_is_drawn_in_memory_to_the_next_one) {
-  program of({.events = 30'000, .seed = 10});
-  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
-  std::shared_ptr<trace::file> file;
+  followed_program followed({.events = 30'000, .seed = 10});
   struct summed_up {
     growing_summary::outcome made;
     std::shared_ptr<const trace::snapshot> trace;
   };
   const auto sum_up_after = [&](double share) {
-    of.write(share);
-    if (!file) file = of.made.open();
-    file->refresh();
-    auto made = sums.sum_up(file->latest(), goes_on).value();
+    auto made = followed.sum_up_after(share);
     const auto figures = build_stored_figures(*made.sections, *made.unsectioned).value();
-    auto trace = sums.with_figures(made, figures).value();
+    auto trace = followed.sums.with_figures(made, figures).value();
     return summed_up{std::move(made), std::move(trace)};
   };
   summed_up first = sum_up_after(0.4), second = sum_up_after(0.1);
@@ -244,17 +237,11 @@ TEST(a_growing_summary, leaves_what_is_drawn_in_memory_to_the_next_one) {
 }
 
 TEST(a_growing_summary, stays_as_it_was_for_those_who_still_read_it) {
-  program of({.events = 30'000, .seed = 8});
-  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
-  of.write(0.5);
-  const auto file = of.made.open();
-  const auto first = sums.sum_up(file->latest(), goes_on);
-  ASSERT_TRUE(first);
-  const auto before = build_stored_figures(*first->sections, *first->unsectioned);
-  of.write(1);
-  file->refresh();
-  ASSERT_TRUE(sums.sum_up(file->latest(), goes_on));
-  const auto after = build_stored_figures(*first->sections, *first->unsectioned);
+  followed_program followed({.events = 30'000, .seed = 8});
+  const auto first = followed.sum_up_after(0.5);
+  const auto before = build_stored_figures(*first.sections, *first.unsectioned);
+  static_cast<void>(followed.sum_up_after(1));
+  const auto after = build_stored_figures(*first.sections, *first.unsectioned);
   ASSERT_TRUE(before && after);
   expect_same_stored_figures(*after, *before);
 }
