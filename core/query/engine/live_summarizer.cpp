@@ -29,11 +29,6 @@ std::chrono::steady_clock::duration pause_after(std::chrono::steady_clock::durat
   return work * (many ? pause_of_many : pause) / 100;
 }
 
-std::string could_not(const error& why) {
-  return "the recording could not be summed up: " + why.message + (why.hint.empty() ? "" : " (" + why.hint + ")") +
-         "; it is read as a whole instead, which takes more time and memory";
-}
-
 }  // namespace
 
 live_summarizer::live_summarizer(std::size_t memory_bytes, trace::time_ns settles_after,
@@ -130,7 +125,7 @@ void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
   if (!made) {
     shown_.reset();
     answers_.reset();
-    if (made.error().code != error_code::cancelled) take_({growing->with_warning(could_not(made.error())), nullptr});
+    if (made.error().code != error_code::cancelled) take_({analysis::not_summed_up(*growing, made.error()), nullptr});
     return;
   }
   shown_ = std::move(*made);
@@ -146,8 +141,9 @@ void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
 void live_summarizer::show(const analysis::growing_summary::outcome& made) {
   const auto with = sums_->with_figures(made, *figures_.figures);
   if (!with) {
-    const auto warned = made.trace().with_warning(could_not(with.error()));
+    const auto warned = analysis::not_summed_up(made.trace(), with.error());
     shown_.reset();
+    answers_.reset();
     return take_({warned, nullptr});
   }
   const auto answers = open_stored_sources(*with, memory_bytes_ - std::min(memory_bytes_, taken_beside_answers));
@@ -175,6 +171,7 @@ void live_summarizer::work_on_figures() {
     // Once nothing new comes, there is nothing to wait for.
     changed_.wait_until(lock, next_figures_, [this] { return stopping_ || (!wanted_ && !working_); });
     if (stopping_) return;
+    if (!unfigured_) continue;  // The recording ended meanwhile.
     const auto made = *std::exchange(unfigured_, std::nullopt);
     building_ = true;
     lock.unlock();

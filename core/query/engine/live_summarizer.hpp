@@ -49,7 +49,7 @@ class live_summarizer {
   void go_on(std::shared_ptr<const trace::snapshot> growing);
   void show(const analysis::growing_summary::outcome& made);
   void work_on_figures();
-  /// Null if they cannot be built; the error says why.
+  /// Errors: those of `build_stored_figures`.
   [[nodiscard]] result<figures_of> build(const analysis::growing_summary::outcome& made) const;
 
   const std::size_t memory_bytes_;

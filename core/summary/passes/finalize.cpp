@@ -224,10 +224,13 @@ result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const t
   if (!wants_summing_up(*recording, options)) return recording;
   auto made = sum_up_apart(*recording, options);
   if (made || made.error().code == error_code::cancelled) return made;
-  const error& why = made.error();
-  return recording->with_warning("the recording could not be summed up: " + why.message +
-                                 (why.hint.empty() ? "" : " (" + why.hint + ")") +
-                                 "; it is read as a whole instead, which takes more time and memory");
+  return not_summed_up(*recording, made.error());
+}
+
+std::shared_ptr<const trace::snapshot> not_summed_up(const trace::snapshot& recording, const error& why) {
+  return recording.with_warning("the recording could not be summed up: " + why.message +
+                                (why.hint.empty() ? "" : " (" + why.hint + ")") +
+                                "; it is read as a whole instead, which takes more time and memory");
 }
 
 }  // namespace sluice::analysis

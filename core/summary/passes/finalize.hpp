@@ -69,4 +69,7 @@ struct unfinished_options {
 [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
                                                                        const unfinished_options& options = {});
 
+/// Returns `recording` with a warning that it could not be summed up, and `why`.
+[[nodiscard]] std::shared_ptr<const trace::snapshot> not_summed_up(const trace::snapshot& recording, const error& why);
+
 }  // namespace sluice::analysis

@@ -77,22 +77,18 @@ class growing_summary::state {
   state(growing_file settled, const growing_summary_options& options)
       : options_(options),
         settled_file_(std::move(settled)),
-        pass_(scan_, {.several_cores = options.several_cores, .most_kept = most_kept}),
+        pass_(scan_, {.several_cores = false, .most_kept = most_kept}),
         tiles_(tile_maker::of_growing(settled_file_.writer())) {}
 
   [[nodiscard]] bool is_of_the_file_of(const trace::snapshot& now) const { return !of_ || of_->is_of_the_file_of(now); }
 
   /// What the new chunks are: in order, or some behind what is settled, which asks for a new beginning.
   bool takes(const trace::snapshot& now) {
-    const time_ns behind = settled_.empty() ? -latest_time : settled_.back().end;
-    for (; looked_at_ < now.chunks().size(); ++looked_at_) {
-      const trace::chunk_info& chunk = now.chunks()[looked_at_];
-      if (!trace::is_event(chunk.type) || chunk.type == trace::row_type::attribute ||
-          chunk.type == trace::row_type::link)
-        continue;
-      newest_ = std::max(newest_, bounded(chunk.min_time));
-      late_ = late_ || (!settled_.empty() && bounded(chunk.min_time) < behind);
-    }
+    const auto fresh = now.chunks().subspan(std::exchange(looked_at_, now.chunks().size()));
+    newest_ = std::max(newest_, newest_begin(fresh));
+    late_ = late_ || (!settled_.empty() && std::any_of(fresh.begin(), fresh.end(), [&](const trace::chunk_info& chunk) {
+              return has_times(chunk) && bounded(chunk.min_time) < settled_.back().end;
+            }));
     return !late_ || events_in(now) < 2 * events_at_first_;
   }
 

@@ -20,10 +20,21 @@ double target_of(const trace::snapshot& trace, double events) {
 
 }  // namespace
 
+bool has_times(const trace::chunk_info& chunk) {
+  return trace::is_event(chunk.type) && chunk.type != trace::row_type::attribute && chunk.type != trace::row_type::link;
+}
+
 std::uint64_t events_in(const trace::snapshot& trace) {
   std::uint64_t events = 0;
   for (const trace::chunk_info& chunk : trace.chunks()) events += trace::is_event(chunk.type) ? chunk.rows : 0;
   return events;
+}
+
+trace::time_ns newest_begin(std::span<const trace::chunk_info> chunks) {
+  trace::time_ns newest = -latest_time;
+  for (const trace::chunk_info& chunk : chunks)
+    if (has_times(chunk)) newest = std::max(newest, bounded(chunk.min_time));
+  return newest;
 }
 
 std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/threads/lower_priority.hpp"
+#include "core/summary/passes/planned_sections.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -90,14 +91,8 @@ void reorder_thread::work() {
   if (given_up_) copy_.reset();
 }
 
-/// By the begins of chunks: one row with a time far in the future must not make everything look late.
 trace::time_ns reorder_thread::newest_time(const trace::snapshot& now) {
-  for (; chunks_ < now.chunks().size(); ++chunks_) {
-    const trace::chunk_info& chunk = now.chunks()[chunks_];
-    const bool timed =
-        trace::is_event(chunk.type) && chunk.type != trace::row_type::attribute && chunk.type != trace::row_type::link;
-    if (timed) newest_ = std::max(newest_, bounded(chunk.min_time));
-  }
+  newest_ = std::max(newest_, newest_begin(now.chunks().subspan(std::exchange(chunks_, now.chunks().size()))));
   return newest_;
 }
 
