@@ -21,9 +21,9 @@ constexpr int most_frames = 4096;
 /// The stack from its innermost Python frame on: an allocator's own frames differ from attempt to attempt.
 trace::stack_id retries_builder::python_part(trace::stack_id stack) const {
   for (int left = most_frames; stack != trace::stack_id::none && left > 0; --left) {
-    const trace::stack_row* row = tables_.stacks.find(stack);
+    const trace::stack_row* row = scope_.tables().stacks.find(stack);
     if (row == nullptr) break;
-    const trace::frame_row* frame = tables_.frames.find(row->frame);
+    const trace::frame_row* frame = scope_.tables().frames.find(row->frame);
     if (frame != nullptr && frame->kind == trace::frame_kind::python) return stack;
     stack = row->parent;
   }
@@ -42,19 +42,22 @@ bool retries_builder::serves(const block_record& block, const trace::alloc_faile
                                    : is_device_resident(failed.kind);
 }
 
-void retries_builder::add(const memory_use& memory) {
-  if (!any_) {
-    any_ = true;
-    for (const trace::alloc_failed_event& row : memory.failed()) {
-      if (row.thread == trace::thread_id::none) continue;
-      const trace::device_id device = is_host_resident(row.kind) ? trace::device_id::none : row.device;
-      threads_[{row.process, row.thread, device}].push_back({row, {}});
-      wanted_ = wanted_ || is_of_driver(row.layer);
-    }
-    for (auto& [thread, attempts] : threads_)
-      std::sort(attempts.begin(), attempts.end(),
-                [](const attempt& a, const attempt& b) { return in_order(a.row, b.row); });
+void retries_builder::add_failures(std::span<const trace::alloc_failed_event> all) {
+  if (all.size() == failures_) return;
+  failures_ = all.size();
+  for (const trace::alloc_failed_event& row : all) {
+    if (row.thread == trace::thread_id::none) continue;
+    const trace::device_id device = is_host_resident(row.kind) ? trace::device_id::none : row.device;
+    std::vector<attempt>& attempts = threads_[{row.process, row.thread, device}];
+    const auto at = std::lower_bound(attempts.begin(), attempts.end(), row,
+                                     [](const attempt& a, const auto& b) { return in_order(a.row, b); });
+    if (at == attempts.end() || in_order(row, at->row)) attempts.insert(at, {row, {}});
+    wanted_ = wanted_ || is_of_driver(row.layer);
   }
+}
+
+void retries_builder::add(const memory_use& memory) {
+  add_failures(memory.failed());
   if (!wanted_) return;
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || block.thread == trace::thread_id::none) continue;
@@ -108,7 +111,7 @@ allocation_retries retries_builder::retries() const {
     const block_record* last = nullptr;
     for (std::size_t i = 0; i < attempts.size(); ++i) {
       const trace::alloc_failed_event& row = attempts[i].row;
-      if (row.time < range_.begin || row.time >= range_.end) continue;
+      if (row.time < scope_.range.begin || row.time >= scope_.range.end) continue;
       if (verdicts[i].what == outcome::reported_again) ++made.reported_again;
       if (verdicts[i].what != outcome::retried) continue;
       const block_record& by = *verdicts[i].by;
@@ -136,8 +139,9 @@ std::vector<trace::event_id> retries_builder::survived() const {
   return all;
 }
 
-std::vector<trace::alloc_failed_event> failures_that_reached(const memory_use& memory, const trace::tables& tables) {
-  retries_builder retries(tables, all_time);
+std::vector<trace::alloc_failed_event> failures_that_reached(const memory_use& memory, const trace::snapshot& trace) {
+  const figures_scope all{&trace, all_time};
+  retries_builder retries(all);
   retries.add(memory);
   const std::vector<trace::event_id> survived = retries.survived();
   std::vector<trace::alloc_failed_event> made;

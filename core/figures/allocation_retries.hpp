@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/model/tables.hpp"
 
 /// Failed allocations that never reached the program: an allocator freed memory and asked again.
 namespace sluice::analysis {
@@ -46,9 +47,9 @@ struct allocation_retries {
 /// A failure of a framework or of the user's layer is always an error.
 class retries_builder {
  public:
-  retries_builder(const trace::tables& tables, time_range range) : tables_(tables), range_(range) {}
+  explicit retries_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
-  /// Adds the blocks of a section's index. All sections have the same failures. O(failures) without failures of the
+  /// Adds the blocks of a section's index. Each section has all failures so far. O(failures) without failures of the
   /// driver, else O(blocks log failures).
   void add(const memory_use& memory);
   /// The retries of the range.
@@ -69,21 +70,21 @@ class retries_builder {
     const block_record* by = nullptr;
   };
 
+  void add_failures(std::span<const trace::alloc_failed_event> all);
   [[nodiscard]] trace::stack_id python_part(trace::stack_id stack) const;
   [[nodiscard]] bool same_caller(trace::stack_id a, trace::stack_id b) const;
   [[nodiscard]] bool serves(const block_record& block, const trace::alloc_failed_event& failed) const;
   /// The verdict on each attempt of a thread. O(attempts).
   [[nodiscard]] std::vector<verdict> judge(const std::vector<attempt>& attempts) const;
 
-  const trace::tables& tables_;
-  const time_range range_;
-  bool any_ = false;     ///< `add` has been called.
-  bool wanted_ = false;  ///< There are failures that could be retries.
+  const figures_scope& scope_;
+  std::size_t failures_ = 0;  ///< So many are known.
+  bool wanted_ = false;       ///< There are failures that could be retries.
   std::map<key, std::vector<attempt>> threads_;
 };
 
-/// The failed allocations that reached the program, in order of time. `memory` must be of the whole recording. O(blocks).
+/// The failed allocations that reached the program, in order of time. `memory` must be of the whole recording `trace`. O(blocks).
 [[nodiscard]] std::vector<trace::alloc_failed_event> failures_that_reached(const memory_use& memory,
-                                                                           const trace::tables& tables);
+                                                                           const trace::snapshot& trace);
 
 }  // namespace sluice::analysis

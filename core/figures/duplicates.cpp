@@ -57,25 +57,24 @@ copy_figures duplicate_copies::hashed() const {
   return both;
 }
 
-duplicates_builder::duplicates_builder(const copy_contents& contents, time_range range)
-    : contents_(contents), range_(range) {
+needless_copies::needless_copies(const copy_contents& contents, time_range range) : contents_(contents), range_(range) {
   const std::span<const content_copy> copies = contents.copies();
   for (std::size_t first = 0; first < copies.size();) {
     const std::size_t count = contents.same_from(first);
     add_content(copies.subspan(first, count));
     first += count;
   }
+  const auto in_order = [](const content_copy* a, const content_copy* b) {
+    return std::pair(a->begin, a->event) < std::pair(b->begin, b->event);
+  };
   std::sort(repeats_.begin(), repeats_.end(),
             [](const repeat& a, const repeat& b) { return a.copy->begin < b.copy->begin; });
-  for (auto* const placed : {&downs_, &ups_, &zeros_}) {
-    std::sort(placed->begin(), placed->end(), [](const placed_copy& a, const placed_copy& b) {
-      return std::pair(a.copy->begin, a.copy->event) < std::pair(b.copy->begin, b.copy->event);
-    });
-  }
-  found_.largest = whole_.largest;
+  std::sort(round_trips_.begin(), round_trips_.end(),
+            [&](const round_trip& a, const round_trip& b) { return in_order(a.up, b.up); });
+  std::sort(zeros_.begin(), zeros_.end(), in_order);
 }
 
-void duplicates_builder::add_content(std::span<const content_copy> copies) {
+void needless_copies::add_content(std::span<const content_copy> copies) {
   std::set<std::uint64_t> sources;
   std::set<std::pair<trace::block_id, std::uint64_t>> destinations;
   bool moved = false;
@@ -97,17 +96,16 @@ void duplicates_builder::add_content(std::span<const content_copy> copies) {
     const bool again = std::exchange(moved, true);
     if (!range_.holds(copy.begin)) continue;
     if (zeros) {
-      zeros_.push_back({.copy = &copy});
+      zeros_.push_back(&copy);
     } else if (came_from != nullptr && copy.bytes >= round_trip_stacks::least_bytes) {
-      ups_.push_back({.copy = &copy, .down = came_from});
-      downs_.push_back({.copy = came_from});
+      round_trips_.push_back({&copy, came_from});
     } else if (again) {
       add_repeat(copy, same_source, same_destination);
     }
   }
 }
 
-void duplicates_builder::count(const content_copy& copy, bool overtaken) {
+void needless_copies::count(const content_copy& copy, bool overtaken) {
   using enum trace::content_check;
   copy_figures& kind = overtaken                   ? found_.overtaken
                        : copy.check == exact       ? found_.exact
@@ -117,19 +115,54 @@ void duplicates_builder::count(const content_copy& copy, bool overtaken) {
   kind.add(figures_of(copy));
 }
 
-void duplicates_builder::add_repeat(const content_copy& copy, bool same_source, bool same_destination) {
+void needless_copies::add_repeat(const content_copy& copy, bool same_source, bool same_destination) {
   repeat_figures one;
   one.all = figures_of(copy);
   if (same_source) one.same_source = one.all;
   if (same_destination) one.same_destination = one.all;
   if (copy.check == trace::content_check::exact) one.exact = one.all;
   found_.repeated.add(one);
-  add(whole_, repeats_.emplace_back(repeat{&copy, one}));
+  repeats_.push_back({&copy, one});
 }
 
-void duplicates_builder::add(repeating_stack& to, const repeat& one) {
-  to.figures.add(one.figures);
-  const content_copy& copy = *one.copy;
+void needless_copies::for_each(const std::function<void(const content_copy&, needless_copy)>& visit) const {
+  for (const repeat& each : repeats_) visit(*each.copy, needless_copy::repeated);
+  for (const round_trip& each : round_trips_) {
+    visit(*each.down, needless_copy::returned);
+    visit(*each.up, needless_copy::returning);
+  }
+}
+
+/// Finds the call stack of a copy.
+class duplicates_builder::stacks_of_calls {
+ public:
+  explicit stacks_of_calls(std::vector<std::pair<trace::event_id, trace::stack_id>> all) : all_(std::move(all)) {
+    std::sort(all_.begin(), all_.end());
+  }
+  [[nodiscard]] trace::stack_id of(const content_copy& copy) const {
+    const auto found = std::lower_bound(all_.begin(), all_.end(), std::pair(copy.call, trace::stack_id{}));
+    return found != all_.end() && found->first == copy.call ? found->second : trace::stack_id::none;
+  }
+
+ private:
+  std::vector<std::pair<trace::event_id, trace::stack_id>> all_;
+};
+
+void duplicates_builder::add(const copy_contents& contents, const index& from, time_range run) {
+  graph_launches_ += from.touches().launches_that_copy(common_of(scope_.range, run));
+  if (contents.copies().empty()) return;
+  for (const copy_record& copy : from.copies().copies()) {
+    const bool between = copy.direction == trace::direction::h2d || copy.direction == trace::direction::d2h;
+    if (!between || !run.holds(copy.begin)) continue;
+    const trace::stack_id stack = from.copies().stack_of(copy.call);
+    if (stack != trace::stack_id::none) stacks_.emplace_back(copy.call, stack);
+  }
+}
+
+namespace {
+
+void add_to(repeating_stack& to, const content_copy& copy, const repeat_figures& figures) {
+  to.figures.add(figures);
   // If two are equally large, take the lower id, so that the order of arrival does not matter.
   const bool first_of_equals = copy.bytes == to.largest_bytes && copy.event < to.largest;
   if (to.largest != trace::event_id::none && copy.bytes <= to.largest_bytes && !first_of_equals) return;
@@ -137,57 +170,40 @@ void duplicates_builder::add(repeating_stack& to, const repeat& one) {
   to.largest_bytes = copy.bytes;
 }
 
-void duplicates_builder::add(const index& from, time_range run) {
-  found_.graph_launches += from.touches().launches_that_copy(common_of(range_, run));
-  for (auto* const placed : {&downs_, &ups_, &zeros_}) place(*placed, from, run);
-  auto next = std::partition_point(repeats_.begin(), repeats_.end(),
-                                   [&](const repeat& each) { return each.copy->begin < run.begin; });
-  for (; next != repeats_.end() && next->copy->begin < run.end; ++next) {
-    const trace::stack_id stack = from.copies().stack_of(next->copy->call);
-    repeating_stack& of = stacks_[stack];
-    of.stack = stack;
-    add(of, *next);
-  }
-}
+}  // namespace
 
-void duplicates_builder::place(std::vector<placed_copy>& copies, const index& from, time_range run) {
-  auto next = std::partition_point(copies.begin(), copies.end(),
-                                   [&](const placed_copy& each) { return each.copy->begin < run.begin; });
-  for (; next != copies.end() && next->copy->begin < run.end; ++next)
-    next->stack = from.copies().stack_of(next->copy->call);
-}
-
-void duplicates_builder::for_each(const std::function<void(const content_copy&, needless_copy)>& visit) const {
-  for (const repeat& each : repeats_) visit(*each.copy, needless_copy::repeated);
-  for (const placed_copy& each : ups_) {
-    visit(*each.down, needless_copy::returned);
-    visit(*each.copy, needless_copy::returning);
+duplicate_figures duplicates_builder::figures(const copy_contents& contents) const {
+  const needless_copies found(contents, scope_.range);
+  const stacks_of_calls stacks(stacks_);
+  duplicate_figures made{found.found_, {}};
+  made.all.graph_launches = graph_launches_;
+  repeating_stack whole;
+  std::map<trace::stack_id, repeating_stack> repeating;
+  for (const needless_copies::repeat& each : found.repeats_) {
+    const trace::stack_id stack = stacks.of(*each.copy);
+    add_to(whole, *each.copy, each.figures);
+    repeating[stack].stack = stack;
+    add_to(repeating[stack], *each.copy, each.figures);
   }
-}
-
-std::vector<round_trip_stacks> duplicates_builder::round_trips() const {
-  std::unordered_map<const content_copy*, trace::stack_id> stack_of;
-  for (const placed_copy& down : downs_) stack_of.emplace(down.copy, down.stack);
-  std::map<std::pair<trace::stack_id, trace::stack_id>, round_trip_stacks> groups;
-  for (const placed_copy& up : ups_) {
-    const trace::stack_id down = stack_of.at(up.down);
-    round_trip_stacks& of = groups[{down, up.stack}];
-    of.down = down;
-    of.up = up.stack;
-    of.to_host.add(figures_of(*up.down));
-    add_to(of, of.to_device, *up.copy);
+  made.all.largest = whole.largest;
+  for (const auto& [id, stack] : repeating) made.stacks.push_back(stack);
+  std::map<std::pair<trace::stack_id, trace::stack_id>, round_trip_stacks> round_trips;
+  for (const needless_copies::round_trip& each : found.round_trips_) {
+    const trace::stack_id down = stacks.of(*each.down), up = stacks.of(*each.up);
+    round_trip_stacks& of = round_trips[{down, up}];
+    std::tie(of.down, of.up) = std::tie(down, up);
+    of.to_host.add(figures_of(*each.down));
+    add_to(of, of.to_device, *each.up);
   }
-  return most_first(groups, [](const round_trip_stacks& each) { return each.to_device; });
-}
-
-std::vector<zero_stack> duplicates_builder::zeros() const {
-  std::map<trace::stack_id, zero_stack> groups;
-  for (const placed_copy& zero : zeros_) {
-    zero_stack& of = groups[zero.stack];
-    of.stack = zero.stack;
-    add_to(of, of.all, *zero.copy);
+  made.all.round_trips = most_first(round_trips, [](const round_trip_stacks& each) { return each.to_device; });
+  std::map<trace::stack_id, zero_stack> zeros;
+  for (const content_copy* const each : found.zeros_) {
+    const trace::stack_id stack = stacks.of(*each);
+    zeros[stack].stack = stack;
+    add_to(zeros[stack], zeros[stack].all, *each);
   }
-  return most_first(groups, [](const zero_stack& each) { return each.all; });
+  made.all.zeros = most_first(zeros, [](const zero_stack& each) { return each.all; });
+  return made;
 }
 
 round_trip_figures sum_of(const std::vector<round_trip_stacks>& all) {
@@ -207,14 +223,6 @@ zero_figures sum_of(const std::vector<zero_stack>& all) {
     saturating_add(sum.exact, each.exact);
   }
   return sum;
-}
-
-duplicate_figures duplicates_builder::figures() const {
-  duplicate_figures made{found_, {}};
-  made.all.round_trips = round_trips();
-  made.all.zeros = zeros();
-  for (const auto& [id, stack] : stacks_) made.stacks.push_back(stack);
-  return made;
 }
 
 duplicate_copies name_duplicates(const duplicate_figures& figures, const trace::tables& tables, const naming& names) {

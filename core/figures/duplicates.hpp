@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/work/copy_contents.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/timeline/time_range.hpp"
@@ -136,45 +138,56 @@ enum class needless_copy : std::uint8_t {
   returning  ///< To the device: data that had been copied from it, unchanged.
 };
 
-/// Builds `duplicate_figures` for the copies that began in a range; the earlier copy of their data may be older than
-/// the range. Call stacks and graph launches come from indexes of the recording's sections (consecutive time spans).
-class duplicates_builder {
+/// The copies that began in a range and moved what need not be moved; the earlier copy of their data may be older than the
+/// range.
+class needless_copies {
  public:
   /// `contents` covers the whole recording and must outlive this object. O(copies log copies).
-  duplicates_builder(const copy_contents& contents, time_range range);
+  needless_copies(const copy_contents& contents, time_range range);
 
-  /// Adds the copies in `run`, the time range that the index `from` covers. O(repeated copies in `run` * log calls).
-  void add(const index& from, time_range run);
-  [[nodiscard]] duplicate_figures figures() const;
   /// Visits the copies counted in `duplicate_copies::repeated` and `round_trips`. O(copies found).
   void for_each(const std::function<void(const content_copy& copy, needless_copy why)>& visit) const;
 
  private:
+  friend class duplicates_builder;
   struct repeat {
     const content_copy* copy = nullptr;
     repeat_figures figures;
   };
+  struct round_trip {
+    const content_copy* up = nullptr;
+    const content_copy* down = nullptr;  ///< The copy to the host.
+  };
   void add_content(std::span<const content_copy> copies);
   void count(const content_copy& copy, bool overtaken);
   void add_repeat(const content_copy& copy, bool same_source, bool same_destination);
-  static void add(repeating_stack& to, const repeat& one);
-  /// A copy and its call stack, once the section with its call has been added.
-  struct placed_copy {
-    const content_copy* copy = nullptr;
-    const content_copy* down = nullptr;  ///< Of a round trip: the copy to the host.
-    trace::stack_id stack{};
-  };
-  static void place(std::vector<placed_copy>& copies, const index& from, time_range run);
-  [[nodiscard]] std::vector<round_trip_stacks> round_trips() const;
-  [[nodiscard]] std::vector<zero_stack> zeros() const;
 
   const copy_contents& contents_;
   const time_range range_;
-  std::vector<repeat> repeats_;  ///< By begin time.
-  std::map<trace::stack_id, repeating_stack> stacks_;
-  std::vector<placed_copy> downs_, ups_, zeros_;  ///< By begin time. Each of `downs_` belongs to one of `ups_`.
-  repeating_stack whole_;
+  // Each by begin time of the copy.
+  std::vector<repeat> repeats_;
+  std::vector<round_trip> round_trips_;
+  std::vector<const content_copy*> zeros_;
   duplicate_copies found_;
+};
+
+/// Builds `duplicate_figures` for the copies that began in a range. Call stacks and graph launches come from indexes of the
+/// recording's sections (consecutive time spans). Memory: 16 bytes for each copy with a stack whose content was checked.
+class duplicates_builder {
+ public:
+  explicit duplicates_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
+
+  /// Adds the copies in `run`, the time range that the index `from` covers. `contents` is that of the recording, and only
+  /// asked whether any were checked. O(copies in `run` * log calls).
+  void add(const copy_contents& contents, const index& from, time_range run);
+  /// `contents` covers the whole recording. O(copies log copies).
+  [[nodiscard]] duplicate_figures figures(const copy_contents& contents) const;
+
+ private:
+  class stacks_of_calls;
+  const figures_scope& scope_;
+  std::vector<std::pair<trace::event_id, trace::stack_id>> stacks_;  ///< Of calls, in the order in which they came.
+  std::uint64_t graph_launches_ = 0;
 };
 
 /// Returns the figures by line of the program instead of by call stack. O(stacks).

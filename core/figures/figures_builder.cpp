@@ -91,18 +91,19 @@ unsectioned_facts unsectioned_facts_of(const index& whole) {
 // --- copies ---------------------------------------------------------------------------------------------------------
 
 void copied_stacks_builder::add(const index& from, time_range run) {
-  const time_range part = common_of(range_, run);
+  const time_range part = common_of(scope_.range, run);
   std::set<way> here;
   for (const copy_record& copy : from.copies().copies()) here.emplace(copy.device, copy.direction);
   for (const way& each : here) {
     stack_use& of = ways_.try_emplace(each, nothing()).first->second;
-    if (part.length() > 0) of.join(copying_stacks(from, {each.first, each.second}, range_, never_cancelled, part));
+    if (part.length() > 0)
+      of.join(copying_stacks(from, {each.first, each.second}, scope_.range, never_cancelled, part));
   }
 }
 
 stack_use copied_stacks_builder::nothing() const {
   stack_use made;
-  made.time = range_.begin;
+  made.time = scope_.range.begin;
   return made;
 }
 
@@ -119,31 +120,41 @@ stack_use copied_stacks_builder::all() const {
 
 // --- all figures ----------------------------------------------------------------------------------------------------
 
-figures_builder::figures_builder(const trace::snapshot& of, const step_facts& steps,
-                                 const unsectioned_facts& unsectioned, time_range range)
-    : of_(of),
-      unsectioned_(unsectioned),
-      range_(bounded(range)),
-      measured_(range_),
-      unfreed_(of, range_),
-      imports_(*unsectioned.owners, range_),
-      steps_(steps, unsectioned.memories, range_),
-      unused_(of, range_),
-      duplicates_(*unsectioned.contents, range_),
-      marks_(of, range_),
-      copied_(range_),
-      retries_(of.tables(), range_),
-      idle_(of, range_),
-      growth_(range_),
-      dead_writes_(range_),
-      gaps_(of.tables(), range_),
-      copy_waste_(range_),
-      caches_(range_),
-      ranks_(of, range_),
-      twice_(of, range_),
-      forced_(range_),
-      out_of_memory_(of, steps, range_),
-      replays_(of.tables(), range_ == time_range_of(of)) {}
+figures_builder::figures_builder(const figures_scope& scope, const step_facts& steps,
+                                 const unsectioned_facts& unsectioned)
+    : scope_(scope),
+      facts_(&steps),
+      unsectioned_(&unsectioned),
+      measured_(scope.range),
+      unfreed_(scope),
+      imports_(*unsectioned.owners),
+      steps_(steps, unsectioned.memories, scope.range),
+      unused_(scope),
+      duplicates_(scope),
+      marks_(scope),
+      copied_(scope),
+      retries_(scope),
+      idle_(scope),
+      growth_(scope),
+      dead_writes_(scope),
+      gaps_(scope),
+      copy_waste_(scope),
+      caches_(scope),
+      ranks_(scope),
+      twice_(scope),
+      forced_(scope),
+      out_of_memory_(scope),
+      replays_(scope) {}
+
+bool figures_builder::go_on(const step_facts& steps, const unsectioned_facts& unsectioned, time_ns until) {
+  facts_ = &steps;
+  unsectioned_ = &unsectioned;
+  measured_.set_end(scope_.range.end);
+  steps_builder now(steps, unsectioned.memories, scope_.range);
+  if (!now.take_over(std::move(steps_), until)) return false;
+  steps_ = std::move(now);
+  return imports_.knows(*unsectioned.owners) && ranks_.knows_the_ranks() && marks_.goes_on();
+}
 
 void figures_builder::add(const index& from, time_range run) {
   add_found(find(from, run), from, run);
@@ -172,21 +183,20 @@ void figures_builder::add_piece(std::size_t piece, const index& from, time_range
     return replays_.add(from.memory(), run);
   }
   count(from, run);
-  measured_.add(from, common_of(range_, run));
+  measured_.add(from, common_of(scope_.range, run));
   unfreed_.add(from.memory(), run);
   segments_.add(from.memory(), run);
-  imports_.add(from.memory(), run);
+  imports_.add(from.memory(), run, scope_.range);
   steps_.add(from, run);
   unused_.add(from, run);
-  duplicates_.add(from, run);
+  duplicates_.add(*unsectioned_->contents, from, run);
   marks_.add(from, run);
   copied_.add(from, run);
 }
 
 void figures_builder::count(const index& from, time_range run) {
-  // Failures are few, so every section index contains all of them.
-  if (!any_) failed_.assign(from.memory().failed().begin(), from.memory().failed().end());
-  any_ = true;
+  // Failures are few, so every section index contains all of them so far.
+  failed_.assign(from.memory().failed().begin(), from.memory().failed().end());
   blocks_ += static_cast<std::uint64_t>(
       std::count_if(from.memory().blocks().begin(), from.memory().blocks().end(),
                     [&](const block_record& b) { return b.allocated && run.holds(b.born); }));
@@ -200,24 +210,24 @@ void figures_builder::find_peaks() {
   if (peaks_found_) return;
   peaks_found_ = true;
   ranks_.find_peaks();
-  made_.whole = measured_.figures(of_.tables());
+  made_.whole = measured_.figures(scope_.tables());
   for (const memory_statistics& of : made_.whole.memory)
     if (of.maximum > 0)
       made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}, {}});
   fragmentation_.resize(made_.peaks.size());
   compositions_.resize(made_.peaks.size());
   find_failures();
-  if (!of_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());
+  if (!scope_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());
 }
 
 void figures_builder::find_failures() {
-  made_.failures = failures_in(failed_, range_, retries_.survived());
+  made_.failures = failures_in(failed_, scope_.range, retries_.survived());
   for (const failed_allocation& each : made_.failures) {
     // Sluice's own pools give no error of the driver.
     const bool of_runtime = each.layer == trace::layer::pool || each.layer == trace::layer::user;
     if (!says_out_of_memory(each.error) && !(of_runtime && each.error == 0)) continue;
     const auto row = std::find_if(failed_.begin(), failed_.end(), [&](const auto& of) { return of.id == each.event; });
-    return out_of_memory_.set(*row, failed_);
+    return out_of_memory_.set(*row, failed_, *facts_);
   }
 }
 
@@ -242,7 +252,7 @@ void figures_builder::look(const index& from, time_range run) {
     if (i < made_.held.size())
       made_.held[i] = live_stacks(from.memory(), {peak.layer, peak.device, peak.kind}, peak.time, never_cancelled);
     fragmentation_[i] = segments_.at(peak, from.memory());
-    compositions_[i] = composition_at(peak, from, of_);
+    compositions_[i] = composition_at(peak, from, *scope_.trace);
     unused_.look(peak, from);
     idle_.look(peak, from);
   }
@@ -250,25 +260,25 @@ void figures_builder::look(const index& from, time_range run) {
 
 report_figures figures_builder::take() {
   find_peaks();
-  made_.events = unsectioned_.events;
+  made_.events = unsectioned_->events;
   made_.blocks = blocks_;
   for (const auto& [process, complete_until] : watermarks_) made_.watermarks.push_back({process, complete_until});
-  made_.unfreed = unfreed_.take(of_.tables());
+  made_.unfreed = unfreed_.take(scope_.tables());
   made_.retries = retries_.retries();
   made_.whole.failed_allocations -= made_.retries.count + made_.retries.reported_again;
-  made_.imports = imports_.figures();
-  if (!of_.tables().stacks.rows().empty())
+  made_.imports = imports_.figures(*unsectioned_->owners);
+  if (!scope_.tables().stacks.rows().empty())
     for (const transfer_statistics& of : made_.whole.transfers)
       made_.copied.push_back(copied_.of({of.device, of.direction}));
-  for (const gpu_fault& fault : unsectioned_.faults)
-    if (range_.holds(fault.time)) made_.faults.push_back(fault);
+  for (const gpu_fault& fault : unsectioned_->faults)
+    if (scope_.range.holds(fault.time)) made_.faults.push_back(fault);
   for (const auto& figure : fragmentation_)
     if (figure) made_.fragmentation.push_back(*figure);
   for (const auto& composition : compositions_)
     if (composition) made_.compositions.push_back(*composition);
   made_.steps = steps_.take();
   made_.unused = unused_.figures(made_.peaks);
-  made_.duplicates = duplicates_.figures();
+  made_.duplicates = duplicates_.figures(*unsectioned_->contents);
   made_.marks = marks_.take();
   made_.waste = {idle_.figures(made_.peaks),
                  growth_.figures(made_.whole.active),
@@ -284,15 +294,16 @@ report_figures figures_builder::take() {
   made_.waste.forced = forced_.figures(made_.waste.caches);
   made_.waste.replays = replays_.take(worth_replaying(made_));
   made_.out_of_memory = out_of_memory_.take();
-  made_.warnings = unsectioned_.warnings;
-  made_.messages = unsectioned_.messages;
+  made_.warnings = unsectioned_->warnings;
+  made_.messages = unsectioned_->messages;
   return std::move(made_);
 }
 
 report_figures figures_of(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
   const unsectioned_facts unsectioned = unsectioned_facts_of(from);
   const auto facts = from.tensors(trace);
-  figures_builder all(trace, *facts->steps, unsectioned, range.value_or(time_range_of(trace)));
+  const figures_scope scope{&trace, bounded(range.value_or(time_range_of(trace)))};
+  figures_builder all(scope, *facts->steps, unsectioned);
   all.add(from, all_time);
   all.look(from, all_time);
   return all.take();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/figures/fragmentation.hpp"
 #include "core/figures/out_of_memory/out_of_memory.hpp"
 #include "core/figures/report.hpp"
@@ -34,10 +35,10 @@ struct unsectioned_facts {
 /// Returns these facts as found in `whole`, an index of the whole recording; it must outlive the result. O(blocks).
 [[nodiscard]] unsectioned_facts unsectioned_facts_of(const index& whole);
 
-/// Sums the copies that overlap `range` by call stack, for each device and direction, from indexes of sections.
+/// Sums the copies that overlap the range by call stack, for each device and direction, from indexes of sections.
 class copied_stacks_builder {
  public:
-  explicit copied_stacks_builder(time_range range) : range_(range) {}
+  explicit copied_stacks_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the copies in `run`, the time range of `from`. Call in order of time. O(ways * copies * log copies).
   void add(const index& from, time_range run);
@@ -51,7 +52,7 @@ class copied_stacks_builder {
 
  private:
   [[nodiscard]] stack_use nothing() const;
-  const time_range range_;
+  const figures_scope& scope_;
   std::map<way, stack_use> ways_;
 };
 
@@ -63,12 +64,15 @@ struct run_findings {
 
 /// Builds `report_figures` in two passes over indexes of sections: call `add` for every section in order of time, then
 /// `look` for the sections that contain a time from `moments`. Keeps no reference to an index. Not thread-safe, but for
-/// `find`.
+/// `find`. For a recording that grows, add the sections that are over; add those that follow to a copy, and go on with it.
 class figures_builder {
  public:
-  /// For the figures of `range` in `of`, a recording with these steps. All arguments but `range` must outlive this.
-  figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned,
-                  time_range range);
+  /// For the figures of `scope`, in a recording with these steps. All arguments must outlive this and its copies.
+  figures_builder(const figures_scope& scope, const step_facts& steps, const unsectioned_facts& unsectioned);
+
+  /// Call after `scope` became that of a later snapshot, with the new facts. What was added, up to `until`, is kept. False
+  /// if that is not right any more, as what it was found by came out otherwise: then this is unusable. O(steps + links).
+  [[nodiscard]] bool go_on(const step_facts& steps, const unsectioned_facts& unsectioned, time_ns until);
 
   /// Adds the events in `run`, the time range that the index `from` covers. Each `run` begins where the previous one
   /// ended; together the runs must cover `all_time`. O(events in `run` + blocks).
@@ -88,6 +92,7 @@ class figures_builder {
   [[nodiscard]] report_figures take();
 
   [[nodiscard]] const copied_stacks_builder& copied() const { return copied_; }
+  [[nodiscard]] const step_facts& steps() const { return *facts_; }
 
  private:
   /// Counts blocks, failures, and how far device work is known.
@@ -95,9 +100,9 @@ class figures_builder {
   void find_peaks();
   void find_failures();
 
-  const trace::snapshot& of_;
-  const unsectioned_facts& unsectioned_;
-  const time_range range_;
+  const figures_scope& scope_;
+  const step_facts* facts_;               ///< Never null.
+  const unsectioned_facts* unsectioned_;  ///< Never null.
   range_measurer measured_;
   unfreed_builder unfreed_;
   fragmentation_builder segments_;
@@ -122,7 +127,6 @@ class figures_builder {
   std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;
-  bool any_ = false;  ///< `add` has been called.
   bool peaks_found_ = false;
   std::vector<std::optional<fragmentation_figure>> fragmentation_;  ///< One per peak.
   std::vector<std::optional<peak_composition>> compositions_;       ///< One per peak.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <tuple>
+#include <utility>
 
 #include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
@@ -11,27 +13,26 @@
 namespace sluice::analysis {
 namespace {
 
-std::vector<program_mark> marks_in(const trace::snapshot& from, time_range range) {
+std::vector<trace::marker_event> marks_in(const trace::snapshot& from, time_range range, std::size_t most) {
   std::vector<trace::marker_event> rows;
+  if (most == 0 || range.length() <= 0) return rows;
   const auto before = [](const auto& a, const auto& b) { return std::tuple(a.time, a.id) < std::tuple(b.time, b.id); };
   const auto cut = [&] {
-    if (rows.size() <= mark_limit) return;
-    std::nth_element(rows.begin(), rows.begin() + mark_limit, rows.end(), before);
-    rows.resize(mark_limit);
+    if (rows.size() <= most) return;
+    std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(most), rows.end(), before);
+    rows.resize(most);
   };
   // Errors are ignored here: code that reads the whole file reports them.
-  static_cast<void>(from.for_each<trace::marker_event>([&](const trace::marker_event& row) {
-    if (!range.holds(row.time)) return;
-    rows.push_back(row);
-    if (rows.size() >= 8 * mark_limit) cut();
-  }));
+  static_cast<void>(from.for_each<trace::marker_event>(
+      [&](const trace::marker_event& row) {
+        if (!range.holds(row.time)) return;
+        rows.push_back(row);
+        if (rows.size() >= 8 * mark_limit) cut();
+      },
+      range.begin, range.end));
   cut();
   std::sort(rows.begin(), rows.end(), before);
-  std::vector<program_mark> marks;
-  for (const trace::marker_event& row : rows) {
-    marks.push_back({bounded(row.time), row.process, row.thread, row.name, row.step, {}, {}, {}});
-  }
-  return marks;
+  return rows;
 }
 
 /// A size as a signed number, so that it can be subtracted.
@@ -45,34 +46,66 @@ std::size_t first_from(const std::vector<program_mark>& marks, time_ns time) {
   return static_cast<std::size_t>(found - marks.begin());
 }
 
-/// Calls `use(mark, row)` with the latest row of each id at each mark. `process_of(id)` returns its process.
+/// Calls `use(mark, row)` with the latest row of each id at each of `marks`, which lie in `run`. `latest`: the rows known
+/// before `run`; on return those after it. `process_of(id)` returns its process.
 template <class Row, class Id, class Process, class Use>
-void with_latest(std::vector<program_mark>& marks, const trace::snapshot& from, Id Row::*id, Process process_of,
-                 Use use) {
-  std::vector<std::map<Id, Row>> since(marks.size());  // Rows since the previous mark.
-  static_cast<void>(from.for_each<Row>([&](const Row& row) {
-    const std::size_t at = first_from(marks, row.time);
-    if (at == marks.size()) return;
-    const auto [latest, fresh] = since[at].try_emplace(row.*id, row);
-    const auto order = [](const Row& r) { return std::tuple(r.time, r.id); };
-    if (!fresh && order(latest->second) <= order(row)) latest->second = row;
-  }));
-  std::map<Id, Row> latest;
-  for (std::size_t i = 0; i < marks.size(); ++i) {
+void with_latest(std::span<program_mark> marks, const trace::snapshot& from, time_range run, Id Row::*id,
+                 std::map<Id, Row>& latest, Process process_of, Use use) {
+  std::vector<std::map<Id, Row>> since(marks.size() +
+                                       1);  // Rows since the previous mark; at last those behind all marks.
+  static_cast<void>(from.for_each<Row>(
+      [&](const Row& row) {
+        if (!run.holds(bounded(row.time))) return;
+        const auto at =
+            std::partition_point(marks.begin(), marks.end(), [&](const auto& m) { return m.time < row.time; });
+        const auto [known, fresh] = since[static_cast<std::size_t>(at - marks.begin())].try_emplace(row.*id, row);
+        const auto order = [](const Row& r) { return std::tuple(r.time, r.id); };
+        if (!fresh && order(known->second) <= order(row)) known->second = row;
+      },
+      run.begin, run.end));
+  for (std::size_t i = 0; i < since.size(); ++i) {
     for (const auto& [which, row] : since[i]) latest.insert_or_assign(which, row);
+    if (i == marks.size()) break;
     for (const auto& [which, row] : latest)
       if (process_of(which) == marks[i].process) use(marks[i], row);
   }
 }
 
+/// O(chunks).
+bool has_marks(const trace::snapshot& from) {
+  bool any = false;
+  const auto is_marker = [](trace::row_type type) { return type == trace::row_type::marker; };
+  from.chunks_to_search().for_each(is_marker, [&](std::size_t, const trace::chunk_info&) { any = true; });
+  return any;
+}
+
 }  // namespace
 
-marks_builder::marks_builder(const trace::snapshot& from, time_range range)
-    : marks_(marks_in(from, range)), totals_(marks_.size()) {
-  if (marks_.empty()) return;
-  const trace::tables& tables = from.tables();
+bool marks_builder::goes_on() const { return !left_out_ || !has_marks(*scope_.trace); }
+
+void marks_builder::add(const index& from, time_range run) {
+  if (!has_marks(*scope_.trace)) {
+    left_out_ = true;
+    return;
+  }
+  const std::size_t first = marks_.size();
+  if (first < mark_limit) add_marks(run);
+  add_totals(from.memory(), first);
+  add_segments(from.memory(), run);
+}
+
+void marks_builder::add_marks(time_range run) {
+  const trace::snapshot& trace = *scope_.trace;
+  const std::size_t first = marks_.size();
+  for (const trace::marker_event& row : marks_in(trace, common_of(scope_.range, run), mark_limit - first))
+    marks_.push_back({bounded(row.time), row.process, row.thread, row.name, row.step, {}, {}, {}});
+  if (marks_.size() == first) return;
+  totals_.resize(marks_.size());
+  const time_range unread{std::exchange(read_until_, run.end), run.end};
+  const std::span<program_mark> fresh = std::span(marks_).subspan(first);
+  const trace::tables& tables = trace.tables();
   with_latest(
-      marks_, from, &trace::counter_event::counter,
+      fresh, trace, unread, &trace::counter_event::counter, counters_,
       [&](trace::counter_id id) {
         const trace::counter_row* row = tables.counters.find(id);
         return row == nullptr ? trace::process_id::none : row->process;
@@ -81,7 +114,7 @@ marks_builder::marks_builder(const trace::snapshot& from, time_range range)
         mark.counters.push_back({row.counter, row.value});
       });
   with_latest(
-      marks_, from, &trace::pool_event::pool,
+      fresh, trace, unread, &trace::pool_event::pool, pools_,
       [&](trace::pool_id id) {
         const trace::pool_row* row = tables.pools.find(id);
         return row == nullptr ? trace::process_id::none : row->process;
@@ -91,14 +124,7 @@ marks_builder::marks_builder(const trace::snapshot& from, time_range range)
       });
 }
 
-void marks_builder::add(const index& from, time_range run) {
-  if (marks_.empty()) return;
-  add_totals(from.memory(), run);
-  add_segments(from.memory(), run);
-}
-
-/// Computes the totals at the marks in `run`. The index of `run` has all blocks live at these marks.
-void marks_builder::add_totals(const memory_use& memory, time_range run) {
+void marks_builder::add_totals(const memory_use& memory, std::size_t first) {
   struct change {
     time_ns time;
     trace::process_id process;
@@ -106,8 +132,7 @@ void marks_builder::add_totals(const memory_use& memory, time_range run) {
     std::int64_t bytes;
     std::int64_t blocks;
   };
-  const std::size_t first = first_from(marks_, run.begin);
-  const std::size_t last = first_from(marks_, run.end);
+  const std::size_t last = marks_.size();
   if (first == last) return;
   const time_ns end = marks_[last - 1].time;
   std::vector<change> changes;

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/file/reader.hpp"
 
 /// Memory in use at each mark of the program (usually its steps), for comparison with the program's own figures.
 namespace sluice::analysis {
@@ -54,11 +54,13 @@ inline constexpr std::size_t mark_limit = 1000;
 /// of sections. A block counts from its birth to the request of its free. Costs nothing if there are no marks.
 class marks_builder {
  public:
-  /// Reads the marks in `range`, and counters and pools up to the last mark. O(marker, counter, pool rows * log marks).
-  marks_builder(const trace::snapshot& from, time_range range);
+  explicit marks_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
-  /// Adds the blocks in `run`, the time range that `from` covers. O(blocks * log blocks).
+  /// Adds the marks in `run`, the time range that `from` covers. Reads the rows of markers, counters and pools there.
+  /// O(rows + blocks * log blocks); O(chunks) if the recording has no marks.
   void add(const index& from, time_range run);
+  /// False if the recording has got its first marks since runs were added without them: then begin anew.
+  [[nodiscard]] bool goes_on() const;
   /// Returns the marks. Call once, after the last `add`.
   [[nodiscard]] std::vector<program_mark> take();
 
@@ -75,12 +77,20 @@ class marks_builder {
     time_ns died = trace::unknown_time;
     std::uint64_t bytes = 0;
   };
-  void add_totals(const memory_use& memory, time_range run);
+  /// Adds the marks in `run`, with the counters and pools at each.
+  void add_marks(time_range run);
+  /// Computes the memory in use at the marks from number `first` on. The index has all blocks live at these.
+  void add_totals(const memory_use& memory, std::size_t first);
   void add_segments(const memory_use& memory, time_range run);
   void keep(const block_record& segment);
   void put_segments();
 
+  const figures_scope& scope_;
+  bool left_out_ = false;  ///< Runs were added while there were no marks at all.
   std::vector<program_mark> marks_;
+  time_ns read_until_ = all_time.begin;                         ///< Of counters and pools.
+  std::map<trace::counter_id, trace::counter_event> counters_;  ///< The latest row of each.
+  std::map<trace::pool_id, trace::pool_event> pools_;
   std::vector<std::map<memory_key, total>> totals_;  ///< For each mark: the memory in use by the mark's process.
   std::set<std::pair<memory_key, trace::block_id>> parents_;
   std::unordered_set<std::uint64_t> ids_;                ///< Of the blocks among `parents_`.

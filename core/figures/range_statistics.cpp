@@ -408,7 +408,6 @@ std::vector<thread_statistics> threads_of(const std::map<thread_key, thread_stat
 
 struct range_measurer::sums {
   time_range range;
-  bool any = false;  ///< `add` has been called.
   std::map<memory_key, memory_sum> memory;
   std::map<trace::device_id, untracked_sum> untracked;
   std::map<trace::pool_id, pool_sum> pools;
@@ -423,8 +422,9 @@ struct range_measurer::sums {
   std::uint64_t lost_events = 0;
   std::uint64_t lost_memory_events = 0;
 
-  /// Failures and losses are few, so every section index contains all of them.
+  /// Failures and losses are few, so every section index contains all of them so far.
   void count_failures(const memory_use& from) {
+    failed_allocations = lost_events = lost_memory_events = 0;
     for (const trace::alloc_failed_event& row : from.failed())
       if (row.time >= range.begin && row.time < range.end) ++failed_allocations;
     for (const trace::loss_event& row : from.losses()) {
@@ -438,14 +438,17 @@ struct range_measurer::sums {
 
 range_measurer::range_measurer(time_range range) : sums_(std::make_unique<sums>()) { sums_->range = bounded(range); }
 
+range_measurer::range_measurer(const range_measurer& other) : sums_(std::make_unique<sums>(*other.sums_)) {}
+
 range_measurer::~range_measurer() = default;
+
+void range_measurer::set_end(time_ns end) { sums_->range.end = bounded(end); }
 
 void range_measurer::add(const index& from, time_range part) {
   sums& all = *sums_;
   if (part.length() <= 0) return;
   const portion of{all.range, part};
-  if (!all.any) all.count_failures(from.memory());
-  all.any = true;
+  all.count_failures(from.memory());
   all.births.add_births(from.memory(), part);
   add_memory(from.memory(), part, all.memory);
   add_untracked(from.memory(), of, all.untracked);

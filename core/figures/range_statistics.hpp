@@ -162,10 +162,12 @@ class index;
 class range_measurer {
  public:
   explicit range_measurer(time_range range);
+  range_measurer(const range_measurer& other);  ///< The copy goes on alone.
   ~range_measurer();
-  range_measurer(const range_measurer&) = delete;
   range_measurer& operator=(const range_measurer&) = delete;
 
+  /// For a recording that grows: the end of the range, when all parts so far lie before the old one.
+  void set_end(time_ns end);
   /// Adds the events in `part`. Parts follow one another and together cover the range. O(events in `part` + blocks).
   void add(const index& from, time_range part);
 

@@ -181,6 +181,33 @@ struct steps_builder::gathered {
     to.peak_time = over.maximum_time;
   }
 
+  /// The number of steps that begin before `time`.
+  [[nodiscard]] std::size_t begun_before(time_ns time) const {
+    const auto found =
+        std::partition_point(steps.begin(), steps.end(), [=](const auto& each) { return each.span.begin < time; });
+    return static_cast<std::size_t>(found - steps.begin());
+  }
+
+  /// Takes over what `old` knows of its first `count` steps, those that begin before `until`. False if they are others.
+  [[nodiscard]] bool take_over(gathered&& old, std::size_t count, time_ns until) {
+    if (begun_before(until) != count || (count > 0 && old.source != source)) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const time_range was = old.steps[i].span, is = steps[i].span;
+      // The last step of a recording that grows has no end yet.
+      const bool same = was.begin == is.begin && (was.end == is.end || (was.end >= until && is.end >= until));
+      if (!same) return false;
+      steps[i].h2d_bytes = old.steps[i].h2d_bytes;
+      steps[i].d2h_bytes = old.steps[i].d2h_bytes;
+    }
+    for (auto& [key, of] : old.memories) {
+      memory& now = memories[key];
+      now.highest = of.highest;
+      now.steps.resize(steps.size());
+      std::copy_n(of.steps.begin(), count, now.steps.begin());
+    }
+    return true;
+  }
+
   void count(const block_record& block) {
     const auto of = memories.find(key_of(block));
     const std::size_t in = of == memories.end() ? steps.size() : after(block.born);
@@ -244,7 +271,24 @@ steps_builder::steps_builder(const step_facts& facts, const process_memories& me
   }
 }
 
+steps_builder::steps_builder(const steps_builder& other) = default;
+steps_builder::steps_builder(steps_builder&& other) noexcept = default;
+steps_builder& steps_builder::operator=(steps_builder&& other) noexcept = default;
 steps_builder::~steps_builder() = default;
+
+bool steps_builder::take_over(steps_builder&& earlier, time_ns until) {
+  for (gathered& old : earlier.all_) {
+    const auto now = std::find_if(all_.begin(), all_.end(), [&](const auto& of) { return of.process == old.process; });
+    const std::size_t seen = old.begun_before(until);
+    if (now == all_.end() ? seen > 0 : !now->take_over(std::move(old), seen, until)) return false;
+  }
+  // A process may have steps now that had none: then they must be later.
+  return std::all_of(all_.begin(), all_.end(), [&](const gathered& now) {
+    const bool known = std::any_of(earlier.all_.begin(), earlier.all_.end(),
+                                   [&](const auto& of) { return of.process == now.process; });
+    return known || now.begun_before(until) == 0;
+  });
+}
 
 void steps_builder::add(const index& from, time_range run) {
   if (all_.empty()) return;
@@ -295,19 +339,19 @@ time_ns least_idle_of(const tensor_facts& facts, trace::process_id process, time
 }  // namespace
 
 /// Time from a block's last use to its free or the end of the range; 0 if it should not be reported.
-time_ns unused_memory_builder::idle_of(const block_record& block, const touch& last, const tensor_facts& facts) {
-  const time_ns end = std::min(block.freed() ? block.died : range_.end, range_.end);
-  const time_ns idle = end - std::max(last.time, range_.begin);
-  const auto [least, fresh] = least_idle_.try_emplace(block.process, 0);
-  if (fresh) least->second = least_idle_of(facts, block.process, time_range_of(trace_));
-  return idle <= 0 || (!block.freed() && idle <= least->second) ? 0 : idle;
+time_ns unused_memory_builder::idle_of(const block_record& block, const touch& last, const tensor_facts& facts) const {
+  const time_range range = scope_.range;
+  const time_ns idle = std::min(block.freed() ? block.died : range.end, range.end) - std::max(last.time, range.begin);
+  const bool too_short =
+      idle <= 0 || (!block.freed() && idle <= least_idle_of(facts, block.process, time_range_of(*scope_.trace)));
+  return too_short ? 0 : idle;
 }
 
 void unused_memory_builder::add(const index& from, time_range run) {
-  if (from.touches().empty() || range_.length() <= 0) return;
-  const auto facts = from.tensors(trace_);
+  if (from.touches().empty() || scope_.range.length() <= 0) return;
+  const auto facts = from.tensors(*scope_.trace);
   for_each_block(from, *facts, [&](const block_record& block, const block_category& is) {
-    if (!ends_in(block, run) || !block.live_in(range_) || !is_device_resident(block.kind)) return;
+    if (!ends_in(block, run) || !block.live_in(scope_.range) || !is_device_resident(block.kind)) return;
     gathered& of = all_[key_of(block)];
     const block_touches used = from.touches().of(block);
     if (!used.last.known()) {
@@ -327,8 +371,7 @@ void unused_memory_builder::add(const index& from, time_range run) {
     group.exact = group.exact && is.exact();
     ++group.blocks;
     group.bytes += block.bytes;
-    group.mean_bytes +=
-        static_cast<double>(block.bytes) * static_cast<double>(idle) / static_cast<double>(range_.length());
+    group.mean_bytes += static_cast<double>(block.bytes) * static_cast<double>(idle);  // `figures` divides by the time.
     // If two were idle equally long, take the lower id, so that the order of arrival does not matter.
     if (idle > group.longest || (idle == group.longest && block.id < group.longest_block)) {
       group.longest = idle;
@@ -343,9 +386,9 @@ void unused_memory_builder::look(const memory_peak& peak, const index& from) {
   const memory_key key{peak.device, peak.layer, peak.kind};
   const auto of = all_.find(key);
   if (of == all_.end()) return;
-  const auto facts = from.tensors(trace_);
+  const auto facts = from.tensors(*scope_.trace);
   for_each_block(from, *facts, [&](const block_record& block, const block_category& is) {
-    if (key_of(block) != key || !block.live_in(range_) || !block.live_at(peak.time)) return;
+    if (key_of(block) != key || !block.live_in(scope_.range) || !block.live_at(peak.time)) return;
     const block_touches used = from.touches().of(block);
     if (!used.last.known() || used.last.time >= peak.time || idle_of(block, used.last, *facts) == 0) return;
     const auto group = of->second.groups.find({block.stack, block.name, is.what});
@@ -364,7 +407,10 @@ std::vector<unused_memory> unused_memory_builder::figures(const std::vector<memo
     of.kind = peak.kind;
     of.peak_time = peak.time;
     of.peak_bytes = peak.bytes;
-    for (const auto& [from, group] : known->second.groups) of.groups.push_back(group);
+    for (const auto& [from, group] : known->second.groups) {
+      of.groups.push_back(group);
+      of.groups.back().mean_bytes /= static_cast<double>(scope_.range.length());
+    }
     of.never_touched = known->second.never_touched;
     of.never_touched_bytes = known->second.never_touched_bytes;
   }

@@ -7,13 +7,13 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
 #include "core/index/work/steps.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/file/reader.hpp"
 
 /// What a recording reveals about tensors: what the peak consists of, what each step costs, which memory was held
 /// unused. Part of the report. Sizes are in bytes, times in ns.
@@ -128,12 +128,15 @@ using process_memories = std::map<trace::process_id, std::set<memory_key>>;
 class steps_builder {
  public:
   steps_builder(const step_facts& steps, const process_memories& memories, time_range range);
+  steps_builder(const steps_builder& other);
+  steps_builder(steps_builder&& other) noexcept;
+  steps_builder& operator=(steps_builder&& other) noexcept;
   ~steps_builder();
-  steps_builder(const steps_builder&) = delete;
-  steps_builder& operator=(const steps_builder&) = delete;
 
   /// Adds the events in `run`, the time range that `from` covers. O((blocks + steps in `run`) * log).
   void add(const index& from, time_range run);
+  /// Takes over what `earlier` found in runs up to `until`. False, and this is unusable, if the steps up to then were others.
+  [[nodiscard]] bool take_over(steps_builder&& earlier, time_ns until);
   /// Returns the steps. Call once, after the last `add`.
   [[nodiscard]] std::vector<step_summary> take();
 
@@ -148,7 +151,7 @@ class steps_builder {
 /// last used near the end. Groups are by stack (not yet by line), name and category; sums over groups are missing.
 class unused_memory_builder {
  public:
-  unused_memory_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
+  explicit unused_memory_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the blocks that end in `run`, the time range that `from` covers. O(blocks).
   void add(const index& from, time_range run);
@@ -164,12 +167,10 @@ class unused_memory_builder {
     std::uint64_t never_touched = 0;
     std::uint64_t never_touched_bytes = 0;
   };
-  time_ns idle_of(const block_record& block, const touch& last, const tensor_facts& facts);
+  [[nodiscard]] time_ns idle_of(const block_record& block, const touch& last, const tensor_facts& facts) const;
 
-  const trace::snapshot& trace_;
-  const time_range range_;
+  const figures_scope& scope_;
   std::map<memory_key, gathered> all_;
-  std::map<trace::process_id, time_ns> least_idle_;
 };
 
 /// Regroups `figures` by the program line that stands for each stack, and computes the sums over groups. O(groups).

@@ -49,8 +49,9 @@ bool is_unfreed(const block_record& block, const cut_end& cut) {
 
 void unfreed_builder::add(const memory_use& from, time_range run) {
   if (!is_last(run)) return;  // What lives now may be freed later.
+  const cut_end cut(*scope_.trace);
   for (const block_record& block : from.blocks()) {
-    if (!range_.holds(block.born) || !is_unfreed(block, cut_)) continue;
+    if (!scope_.range.holds(block.born) || !is_unfreed(block, cut)) continue;
     gathered& of = groups_[{block.process, block.layer, block.kind}];
     of.births.push_back(block.born);
     unfreed_group& group = of.group;
@@ -70,7 +71,7 @@ std::vector<unfreed_group> unfreed_builder::take(const trace::tables& tables) {
   for (auto& [key, of] : groups_) {
     unfreed_group& group = of.group;
     sort_out(group.largest);
-    group.keeps_growing = in_each_quarter(of.births, range_.end);
+    group.keeps_growing = in_each_quarter(of.births, scope_.range.end);
     group.process_ended = has_ended(tables.processes.find(group.process));
     all.push_back(std::move(group));
   }

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/figures/report.hpp"
 #include "core/index/index.hpp"
 #include "core/index/memory/memory_use.hpp"
@@ -33,7 +34,7 @@ class cut_end {
 class unfreed_builder {
  public:
   /// The recording `of` must outlive this object.
-  unfreed_builder(const trace::snapshot& of, time_range range) : cut_(of), range_(range) {}
+  explicit unfreed_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the never-freed blocks if `run`, the time range that `from` covers, is the last one. O(blocks).
   void add(const memory_use& from, time_range run);
@@ -45,8 +46,7 @@ class unfreed_builder {
     unfreed_group group;
     std::vector<time_ns> births;  ///< Unsorted.
   };
-  const cut_end cut_;
-  const time_range range_;
+  const figures_scope& scope_;
   std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, gathered> groups_;
 };
 

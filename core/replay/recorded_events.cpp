@@ -54,8 +54,8 @@ class recorded_events_builder::state {
       if (analysis::is_mapped_piece(block)) pieces_.push_back(block);
       end(block, run);
     }
-    // Failures are few, so every section index contains all of them.
-    if (failed_.empty()) failed_.assign(memory.failed().begin(), memory.failed().end());
+    // Failures are few, so every section index contains all of them so far.
+    if (failed_.size() != memory.failed().size()) failed_.assign(memory.failed().begin(), memory.failed().end());
     if (blocks_ + pieces_.size() > most_blocks_) give_up();
   }
 
@@ -185,6 +185,8 @@ class recorded_events_builder::state {
 
 recorded_events_builder::recorded_events_builder(std::uint64_t most_blocks)
     : state_(std::make_unique<state>(most_blocks)) {}
+recorded_events_builder::recorded_events_builder(const recorded_events_builder& other)
+    : state_(std::make_unique<state>(*other.state_)) {}
 recorded_events_builder::~recorded_events_builder() = default;
 
 void recorded_events_builder::add(const analysis::memory_use& memory, analysis::time_range run) {

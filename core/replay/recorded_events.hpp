@@ -52,8 +52,8 @@ class recorded_events_builder {
  public:
   /// Gives up, and forgets all, when there are more blocks than `most_blocks`.
   explicit recorded_events_builder(std::uint64_t most_blocks = std::numeric_limits<std::uint64_t>::max());
+  recorded_events_builder(const recorded_events_builder& other);  ///< The copy goes on alone.
   ~recorded_events_builder();
-  recorded_events_builder(const recorded_events_builder&) = delete;
   recorded_events_builder& operator=(const recorded_events_builder&) = delete;
 
   /// Adds the blocks that are born or end in `run`. Each `run` begins where the one before ended. O(blocks).

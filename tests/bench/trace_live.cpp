@@ -1,7 +1,6 @@
 // How far a live view is behind: trace_live FILE SECONDS opens a recording that is being written, asks for all memory curves and the report
 // thirty times a second as a window does, and prints every ten seconds: events, by how much what is drawn and what the report is of are
 // behind the newest event in the file (median and worst), what the process has resident, and its processor time a second.
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,17 +14,12 @@
 #include "core/base/freed_memory.hpp"
 #include "core/index/index.hpp"
 #include "core/query/engine/engine.hpp"
+#include "tests/bench/processor_time.hpp"
 
 namespace sluice {
 namespace {
 
 using steady = std::chrono::steady_clock;
-
-double processor_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 double resident_mib() {
   std::FILE* from = std::fopen("/proc/self/statm", "r");

@@ -28,15 +28,10 @@
 #include "instrumentation/writer/assembler/assembler.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
 #include "instrumentation/writer/session.hpp"
+#include "tests/bench/processor_time.hpp"
 
 namespace sluice {
 namespace {
-
-double processor_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 class memory_file {
  public:

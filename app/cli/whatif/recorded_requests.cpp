@@ -24,7 +24,7 @@ result<recorded_requests> requests_recorded_in(const std::string& path, std::opt
   const trace::tables& tables = made.snapshot->tables();
   made.requests = replay::requests_of(made.index->memory(), tables);
   replay::put_moments(made.requests, made.index->tensors(*made.snapshot)->steps->lists(),
-                      analysis::failures_that_reached(made.index->memory(), tables));
+                      analysis::failures_that_reached(made.index->memory(), *made.snapshot));
   if (made.requests.empty())
     return fail(error_code::not_found, "no allocations of PyTorch are in the recording", path,
                 "record a program that uses torch.cuda, or open a snapshot of torch.cuda.memory");

@@ -25,6 +25,8 @@ using ranks = std::vector<rank_figures>;
 /// A rank has hardly any collectives if another one has this many times as many.
 constexpr std::uint64_t hardly_any = 20;
 
+std::uint64_t beyond(std::uint64_t more, std::uint64_t less) { return more > less ? more - less : 0; }
+
 /// The median of `value` over all ranks but one.
 template <class Value>
 std::uint64_t usual(const ranks& all, const rank_figures& without, Value&& value) {
@@ -39,7 +41,7 @@ struct outlier {
   const rank_figures* rank = nullptr;
   std::uint64_t value = 0;
   std::uint64_t usual = 0;
-  [[nodiscard]] std::uint64_t excess() const { return value > usual ? value - usual : 0; }
+  [[nodiscard]] std::uint64_t excess() const { return beyond(value, usual); }
   [[nodiscard]] double share() const {
     return static_cast<double>(excess()) / static_cast<double>(std::max<std::uint64_t>(value, 1));
   }
@@ -186,8 +188,6 @@ std::uint64_t host_waiting(const finder& in, const rank_figures& of) {
     if (each.process == of.process) waited += static_cast<std::uint64_t>(each.wait_busy);
   return waited;
 }
-
-std::uint64_t beyond(std::uint64_t more, std::uint64_t less) { return more > less ? more - less : 0; }
 
 /// How much longer a slow rank needs than the others, in ns.
 struct longer_work {

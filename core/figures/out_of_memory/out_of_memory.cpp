@@ -80,15 +80,16 @@ std::vector<held_share> pins_of(const memory_at_failure& at, const index& from, 
 
 }  // namespace
 
-void out_of_memory_builder::set(const trace::alloc_failed_event& failed, std::vector<trace::alloc_failed_event> all) {
+void out_of_memory_builder::set(const trace::alloc_failed_event& failed, std::vector<trace::alloc_failed_event> all,
+                                const step_facts& steps) {
   failed_ = failed;
   all_failed_ = std::move(all);
-  before_ = step_before();
+  before_ = step_before(steps);
 }
 
-time_ns out_of_memory_builder::step_before() const {
-  const auto known = steps_.lists().find(failed_->process);
-  if (known == steps_.lists().end()) return trace::unknown_time;
+time_ns out_of_memory_builder::step_before(const step_facts& of) const {
+  const auto known = of.lists().find(failed_->process);
+  if (known == of.lists().end()) return trace::unknown_time;
   const std::vector<step>& steps = known->second.steps;
   const time_ns time = bounded(failed_->time);
   const auto next = std::upper_bound(steps.begin(), steps.end(), time,
@@ -105,7 +106,7 @@ time_ns out_of_memory_builder::step_before() const {
   }
   const time_ns into = std::min(time - begin, last->span.length() - 1);
   const time_ns found = last->span.begin + std::max<time_ns>(into, 0);
-  return range_.holds(found) ? found : trace::unknown_time;
+  return scope_.range.holds(found) ? found : trace::unknown_time;
 }
 
 std::vector<time_ns> out_of_memory_builder::moments() const {
@@ -120,10 +121,10 @@ void out_of_memory_builder::look(const index& from, time_range run, const fragme
   const time_ns time = bounded(failed_->time);
   const bool sees_step_before = before_ != trace::unknown_time && run.holds(before_);
   if (!sees_step_before && !run.holds(time)) return;
-  const auto facts = from.tensors(trace_);
+  const auto facts = from.tensors(*scope_.trace);
   if (sees_step_before) held_before_ = held_at(*failed_, before_, from, *facts);
   if (!run.holds(time)) return;
-  const memory_at_failure at(*failed_, all_failed_, from, run, segments, trace_.tables());
+  const memory_at_failure at(*failed_, all_failed_, from, run, segments, scope_.tables());
   const block_uses uses(at, from, *facts, failed_->process, time, run);
   out_of_memory& made = made_.emplace();
   made.event = failed_->id;
@@ -135,7 +136,7 @@ void out_of_memory_builder::look(const index& from, time_range run, const fragme
   made.stack = failed_->stack;
   made.call = failed_->name;
   at.describe(made);
-  if (from.is_part() && run.begin > time_range_of(trace_).begin) made.seen_from = run.begin;
+  if (from.is_part() && run.begin > time_range_of(*scope_.trace).begin) made.seen_from = run.begin;
   made.uses_known = uses.known();
   held_shares_builder held;
   held_shares_builder unused;
@@ -147,7 +148,7 @@ void out_of_memory_builder::look(const index& from, time_range run, const fragme
   made.held = shortened(held.take());
   made.unused = shortened(unused.take());
   made.pins = shortened(pins_of(at, from, uses));
-  find_remedies(*failed_, at, uses, from, trace_, made);
+  find_remedies(*failed_, at, uses, from, *scope_.trace, made);
 }
 
 std::vector<out_of_memory> out_of_memory_builder::take() {

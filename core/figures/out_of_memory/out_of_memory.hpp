@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/file/reader.hpp"
 
 /// The first allocation that failed for want of memory: what was asked for, what there was, who held it, and what would
 /// have let it fit. Sizes are in bytes, times in ns.
@@ -117,12 +117,11 @@ struct out_of_memory {
 /// to blocks that are live then: a part of a large recording tells less than the whole of a small one.
 class out_of_memory_builder {
  public:
-  /// All arguments must outlive this.
-  out_of_memory_builder(const trace::snapshot& trace, const step_facts& steps, time_range range)
-      : trace_(trace), steps_(steps), range_(range) {}
+  explicit out_of_memory_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
-  /// Chooses the failure that is judged: `failed`, among `all` failures of the recording.
-  void set(const trace::alloc_failed_event& failed, std::vector<trace::alloc_failed_event> all);
+  /// Chooses the failure that is judged: `failed`, among `all` failures of the recording, whose steps are `steps`.
+  void set(const trace::alloc_failed_event& failed, std::vector<trace::alloc_failed_event> all,
+           const step_facts& steps);
   /// The times that `look` must see: none without a failure.
   [[nodiscard]] std::vector<time_ns> moments() const;
   /// Looks at the moments in `run`, the time range of `from`. O(blocks * log blocks), and O(requests * log blocks) for each
@@ -135,11 +134,9 @@ class out_of_memory_builder {
   static constexpr std::size_t most_replayed_blocks = 1'000'000;
 
  private:
-  [[nodiscard]] time_ns step_before() const;
+  [[nodiscard]] time_ns step_before(const step_facts& of) const;
 
-  const trace::snapshot& trace_;
-  const step_facts& steps_;
-  const time_range range_;
+  const figures_scope& scope_;
   std::optional<trace::alloc_failed_event> failed_;
   std::vector<trace::alloc_failed_event> all_failed_;
   time_ns before_ = trace::unknown_time;  ///< The same moment in the step before.

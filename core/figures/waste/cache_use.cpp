@@ -48,7 +48,7 @@ std::map<trace::device_id, timeline::level_tree> cache_use_builder::segments_of(
 }
 
 void cache_use_builder::add(const index& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   if (here.length() <= 0) return;
   std::map<key, std::vector<time_ns>> changes;
   for (const block_record& block : from.memory().blocks()) {

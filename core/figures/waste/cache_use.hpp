@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/id_set.hpp"
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
@@ -37,7 +38,7 @@ struct cache_use {
 /// Collects cache uses from indexes of sections, in order of time.
 class cache_use_builder {
  public:
-  explicit cache_use_builder(time_range range) : range_(range) {}
+  explicit cache_use_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the events in `run`. O(blocks * log blocks).
   void add(const index& from, time_range run);
@@ -69,7 +70,7 @@ class cache_use_builder {
   static void hold_until_sampled(std::vector<piece>& pieces);
   [[nodiscard]] std::map<trace::device_id, timeline::level_tree> segments_of(const memory_use& memory);
 
-  const time_range range_;
+  const figures_scope& scope_;
   std::map<key, gathered> all_;
   id_set segments_;  ///< Driver blocks in which a framework's blocks lie.
 };

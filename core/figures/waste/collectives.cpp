@@ -89,7 +89,7 @@ std::optional<time_ns> apart(const stream_ends& a, const stream_ends& b) {
 
 }  // namespace
 
-void collective_matcher::add(trace::string_id name, bool sends, parts made, time_ns end) {
+void collective_matcher::add(trace::string_id name, bool sends, parts made, time_ns end, const take_wait& waited) {
   kernels& of = names_[name];
   of.sends = sends;
   of.count += made.size();
@@ -99,13 +99,13 @@ void collective_matcher::add(trace::string_id name, bool sends, parts made, time
     of.looked = of.count;
     learn(of, of.open.size() > most_waiting);
   }
-  match(of, end);
+  match(of, end, waited);
 }
 
-void collective_matcher::finish() {
+void collective_matcher::finish(const take_wait& waited) {
   for (auto& [name, of] : names_) {
     if (tells_groups_apart(of)) learn(of, true);
-    match(of, latest_time);
+    match(of, latest_time, waited);
   }
   names_.clear();
 }
@@ -151,8 +151,8 @@ void collective_matcher::learn(kernels& of, bool last) {
   for (const auto& [which, list] : all) of.groups.try_emplace(which, too_few);
 }
 
-void collective_matcher::match(kernels& of, time_ns end) {
-  if (of.sends && ranks_ > 2) return match_sends(end, of.open);
+void collective_matcher::match(kernels& of, time_ns end, const take_wait& waited) {
+  if (of.sends && ranks_ > 2) return match_sends(end, of.open, waited);
   std::map<std::size_t, parts> by_group;
   for (const collective_part& each : std::exchange(of.open, {})) {
     const auto found = of.groups.find({each.process, each.stream});
@@ -161,17 +161,17 @@ void collective_matcher::match(kernels& of, time_ns end) {
     else if (const std::size_t number = found == of.groups.end() ? too_few : found->second; number != fits_none)
       by_group[number].push_back(each);
   }
-  for (auto& [number, all] : by_group) match_group(std::move(all), end, of.open);
+  for (auto& [number, all] : by_group) match_group(std::move(all), end, of.open, waited);
 }
 
-void collective_matcher::match_group(parts all, time_ns end, parts& open) {
+void collective_matcher::match_group(parts all, time_ns end, parts& open, const take_wait& waited) {
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.when.begin < b.when.begin; });
   std::set<trace::process_id> members;
   std::size_t first = 0;
   time_ns first_end = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].when.begin >= first_end || members.contains(all[i].process)) {
-      count_waits(all.data() + first, all.data() + i);
+      count_waits(all.data() + first, all.data() + i, waited);
       members.clear();
       first = i;
       first_end = all[i].when.end;
@@ -180,12 +180,12 @@ void collective_matcher::match_group(parts all, time_ns end, parts& open) {
     first_end = std::min(first_end, all[i].when.end);
   }
   if (end >= latest_time)
-    count_waits(all.data() + first, all.data() + all.size());
+    count_waits(all.data() + first, all.data() + all.size(), waited);
   else
     open.insert(open.end(), all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
 }
 
-void collective_matcher::match_sends(time_ns end, parts& open) {
+void collective_matcher::match_sends(time_ns end, parts& open, const take_wait& waited) {
   parts all = std::exchange(open, {});
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.when.end < b.when.end; });
   std::set<trace::process_id> members;
@@ -194,7 +194,7 @@ void collective_matcher::match_sends(time_ns end, parts& open) {
     const bool together = i > first && all[i].when.end - all[i - 1].when.end <= least_apart &&
                           all[i].when.begin < all[first].when.end && !members.contains(all[i].process);
     if (!together) {
-      count_waits(all.data() + first, all.data() + i);
+      count_waits(all.data() + first, all.data() + i, waited);
       members.clear();
       first = i;
     }
@@ -204,15 +204,15 @@ void collective_matcher::match_sends(time_ns end, parts& open) {
     open.assign(all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
     return;
   }
-  count_waits(all.data() + first, all.data() + all.size());
+  count_waits(all.data() + first, all.data() + all.size(), waited);
 }
 
-void collective_matcher::count_waits(const collective_part* first, const collective_part* last) {
+void collective_matcher::count_waits(const collective_part* first, const collective_part* last,
+                                     const take_wait& waited) {
   if (last - first < 2) return;
   time_ns shortest = first->when.length();
   for (const collective_part* each = first; each != last; ++each) shortest = std::min(shortest, each->when.length());
-  for (const collective_part* each = first; each != last; ++each)
-    waited_(each->process, each->when.length() - shortest);
+  for (const collective_part* each = first; each != last; ++each) waited(each->process, each->when.length() - shortest);
 }
 
 }  // namespace sluice::analysis

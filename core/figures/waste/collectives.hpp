@@ -31,13 +31,13 @@ class collective_matcher {
   using take_wait = std::function<void(trace::process_id process, time_ns waited)>;
 
   /// `ranks`: processes with a rank.
-  collective_matcher(std::size_t ranks, take_wait waited) : ranks_(ranks), waited_(std::move(waited)) {}
+  explicit collective_matcher(std::size_t ranks) : ranks_(ranks) {}
 
   /// Adds the kernels of one name that begin in a section, which ends at `end`. `sends`: they are sends and receives.
   /// Sections come in order of time. O(kernels * log).
-  void add(trace::string_id name, bool sends, std::vector<collective_part> parts, time_ns end);
+  void add(trace::string_id name, bool sends, std::vector<collective_part> parts, time_ns end, const take_wait& waited);
   /// Call once, after the last `add`.
-  void finish();
+  void finish(const take_wait& waited);
 
  private:
   struct lane {
@@ -63,13 +63,13 @@ class collective_matcher {
   [[nodiscard]] bool tells_groups_apart(const kernels& of) const { return ranks_ > 2 && !of.sends; }
   /// Puts the streams of `of.open` in groups. `last`: all of them, however little is known.
   static void learn(kernels& of, bool last);
-  void match(kernels& of, time_ns end);
-  void match_group(std::vector<collective_part> all, time_ns end, std::vector<collective_part>& open);
-  void match_sends(time_ns end, std::vector<collective_part>& open);
-  void count_waits(const collective_part* first, const collective_part* last);
+  void match(kernels& of, time_ns end, const take_wait& waited);
+  static void match_group(std::vector<collective_part> all, time_ns end, std::vector<collective_part>& open,
+                          const take_wait& waited);
+  static void match_sends(time_ns end, std::vector<collective_part>& open, const take_wait& waited);
+  static void count_waits(const collective_part* first, const collective_part* last, const take_wait& waited);
 
   std::size_t ranks_;
-  take_wait waited_;
   std::map<trace::string_id, kernels> names_;
 };
 

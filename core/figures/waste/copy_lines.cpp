@@ -11,12 +11,13 @@
 
 namespace sluice::analysis {
 
-copy_lines_builder::copy_lines_builder(const copy_contents& contents, time_range range)
-    : range_(bounded(range)),
+copy_lines_builder::copy_lines_builder(const copy_contents& contents, const figures_scope& scope)
+    : contents_(contents),
+      scope_(scope),
       checked_(!contents.copies().empty()),
-      groups_(range_, copies_grouped::all),
-      duplicates_(contents, range_) {
-  duplicates_.for_each([this](const content_copy& copy, needless_copy why) {
+      groups_(scope, copies_grouped::all),
+      duplicates_(scope) {
+  needless_copies(contents, scope.range).for_each([this](const content_copy& copy, needless_copy why) {
     needless& of = needless_[raw(copy.event)];
     const copy_figures one{1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
     (why == needless_copy::repeated ? of.repeated : of.round_trips).add(one);
@@ -24,10 +25,10 @@ copy_lines_builder::copy_lines_builder(const copy_contents& contents, time_range
 }
 
 void copy_lines_builder::add(const index& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   if (here.length() <= 0) return;
   groups_.add(from, run);
-  duplicates_.add(from, run);
+  duplicates_.add(contents_, from, run);
   for (const copy_record& copy : from.copies().copies()) {
     if (!here.holds(copy.begin) || copy.end == latest_time) continue;
     ran_kernels_[copy.device] = from.devices().ran_kernels(copy.device);
@@ -73,7 +74,7 @@ void copy_lines_builder::add_to_cell(const copy_record& copy) {
 
 copy_table copy_lines_builder::table(code_places& places) const {
   copy_table made;
-  made.range = range_;
+  made.range = scope_.range;
   made.left_out = left_out_;
   made.contents_checked = checked_;
   std::map<std::tuple<trace::device_id, trace::direction, std::string>, std::size_t> known;
@@ -117,7 +118,7 @@ copy_table copy_lines_builder::table(code_places& places) const {
   std::stable_sort(made.lines.begin(), made.lines.end(),
                    [](const copy_line& a, const copy_line& b) { return a.busy > b.busy; });
   if (checked_)
-    for (const round_trip_stacks& each : duplicates_.figures().all.round_trips)
+    for (const round_trip_stacks& each : duplicates_.figures(contents_).all.round_trips)
       made.round_trips.push_back(
           {places.of(each.down), places.of(each.up), each.to_host, each.to_device, each.largest});
   for (const auto& [key, cell] : cells_) made.cells.push_back(cell);

@@ -85,8 +85,8 @@ struct copy_table {
 /// Makes the table of the copies that begin in a range, from indexes of sections in order of time.
 class copy_lines_builder {
  public:
-  /// `contents`: of the whole recording; it must outlive this.
-  copy_lines_builder(const copy_contents& contents, time_range range);
+  /// `contents`: of the whole recording; both must outlive this.
+  copy_lines_builder(const copy_contents& contents, const figures_scope& scope);
 
   /// Adds the copies that begin in `run`, the time range of `from`. O(copies * log).
   void add(const index& from, time_range run);
@@ -102,7 +102,8 @@ class copy_lines_builder {
   };
   void add_to_cell(const struct copy_record& copy);
 
-  const time_range range_;
+  const copy_contents& contents_;
+  const figures_scope& scope_;
   const bool checked_;
   copy_waste_builder groups_;
   duplicates_builder duplicates_;

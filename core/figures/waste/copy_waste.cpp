@@ -8,7 +8,7 @@
 namespace sluice::analysis {
 
 void copy_waste_builder::add(const index& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   if (here.length() <= 0) return;
   for (const auto& [key, slices] : from.devices().streams()) {
     if (kernel_streams_.contains({key.device, key.stream})) continue;

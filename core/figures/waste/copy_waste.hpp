@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/figures/waste/eighths.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
@@ -50,8 +51,9 @@ enum class copies_grouped : std::uint8_t {
 /// Collects these groups from indexes of sections, in order of time.
 class copy_waste_builder {
  public:
-  explicit copy_waste_builder(time_range range, copies_grouped which = copies_grouped::with_host)
-      : range_(range), which_(which) {}
+  /// `scope` must outlive this.
+  explicit copy_waste_builder(const figures_scope& scope, copies_grouped which = copies_grouped::with_host)
+      : scope_(scope), which_(which) {}
 
   /// Adds the copies that begin in `run`, the time range of `from`. O(copies * log).
   void add(const index& from, time_range run);
@@ -69,7 +71,7 @@ class copy_waste_builder {
     time_ns small_until = 0;    ///< End of the current run of small copies.
     progress_samples progress;  ///< How long the device's kernels had run before copies.
   };
-  const time_range range_;
+  const figures_scope& scope_;
   const copies_grouped which_;
   std::set<std::pair<trace::device_id, trace::stream_id>> kernel_streams_;
   std::map<way, gathered> all_;

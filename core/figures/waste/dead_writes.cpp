@@ -35,7 +35,7 @@ bool overwrites(const access& of, const block_record& block) {
 }  // namespace
 
 void dead_writes_builder::add(const index& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   const std::span<const access> uses = from.touches().accesses();
   for (std::size_t i = 1; i < uses.size(); ++i) {
     const access& first = uses[i - 1];

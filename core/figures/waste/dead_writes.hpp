@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
 #include "core/timeline/time_range.hpp"
@@ -31,7 +32,7 @@ struct dead_write_group {
 /// a whole; a kernel may read it. Both writes must be in one section.
 class dead_writes_builder {
  public:
-  explicit dead_writes_builder(time_range range) : range_(range) {}
+  explicit dead_writes_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the accesses in `run`. O(accesses * log blocks).
   void add(const index& from, time_range run);
@@ -40,7 +41,7 @@ class dead_writes_builder {
   static constexpr std::size_t limit = 32;
 
  private:
-  const time_range range_;
+  const figures_scope& scope_;
   std::map<std::tuple<trace::device_id, trace::layer, trace::stack_id, access_kind>, dead_write_group> all_;
 };
 

@@ -101,7 +101,7 @@ struct change {
 }  // namespace
 
 void forced_growth_builder::add(const memory_use& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   if (here.length() > 0 && all_.size() < most_growths) find(from, here);
   for (forced_growth& each : all_) {
     const block_record* segment = each.died == latest_time ? from.find(each.segment) : nullptr;

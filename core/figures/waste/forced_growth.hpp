@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
@@ -48,7 +49,7 @@ struct forced_growths {
 /// segments, and mapped segments (expandable_segments) are not looked at.
 class forced_growth_builder {
  public:
-  explicit forced_growth_builder(time_range range) : range_(range) {}
+  explicit forced_growth_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the segments born in `run`. O(blocks * log blocks), and O(live blocks) for each forced growth; O(blocks) if
   /// there are no new segments.
@@ -62,7 +63,7 @@ class forced_growth_builder {
  private:
   void find(const memory_use& from, time_range here);
   static constexpr std::size_t most_growths = 1024;
-  const time_range range_;
+  const figures_scope& scope_;
   std::vector<forced_growth> all_;
 };
 

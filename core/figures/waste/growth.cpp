@@ -21,18 +21,18 @@ constexpr time_ns last_part = 50;
 }  // namespace
 
 void growth_builder::add(const index& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   // The active time ends no earlier than the newest block is born, so what is freed before this does not count.
-  time_ns newest = range_.begin;
+  time_ns newest = scope_.range.begin;
   for (const block_record& block : from.memory().blocks())
-    if (is_looked_at(block, range_)) newest = std::max(newest, block.born);
-  const time_ns late = newest - (newest - range_.begin) / last_part;
+    if (is_looked_at(block, scope_.range)) newest = std::max(newest, block.born);
+  const time_ns late = newest - (newest - scope_.range.begin) / last_part;
   for (const block_record& block : from.memory().blocks()) {
-    if (!is_looked_at(block, range_)) continue;
+    if (!is_looked_at(block, scope_.range)) continue;
     const bool ends = ends_in(block, run);
-    // Programs free what they kept when they end. What dies in the first half of the range was not kept.
+    // Programs free what they kept when they end.
     const time_ns died = block.freed() ? block.died : latest_time;
-    const bool kept = died >= std::max(range_.end - range_.length() / 2, late);
+    const bool kept = died >= late;
     if (run.holds(block.born)) {
       if (ends && !kept) continue;
       const std::uint64_t before = kernels_ + from.touches().kernels_in({here.begin, block.born});
@@ -60,11 +60,13 @@ std::vector<growing_group> growth_builder::figures(time_range active) const {
   std::vector<growing_group> all;
   // What is live after most of the work was kept; at the very end a program frees everything.
   const time_ns late = active.end - active.length() / last_part;
+  // Of a range in which little happens at last, what dies in the first half was not kept.
+  const time_ns middle = scope_.range.end - scope_.range.length() / 2;
   for (const auto& [from, births] : all_) {
     growing_group of;
     std::vector<const birth*> kept;
     for (const birth& each : births)
-      if (each.died >= late && each.time < late) kept.push_back(&each);
+      if (each.died >= std::max(late, middle) && each.time < late) kept.push_back(&each);
     if (kept.size() < least_blocks) continue;
     // Of two born at one time the lower id counts, in whatever order they ended.
     std::sort(kept.begin(), kept.end(),

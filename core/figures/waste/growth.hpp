@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
@@ -36,7 +37,7 @@ struct growing_group {
 /// what a program loads before the first does not grow. Where none were recorded, it counts by the active time.
 class growth_builder {
  public:
-  explicit growth_builder(time_range range) : range_(range) {}
+  explicit growth_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the blocks that are born or end in `run`, the time range of `from`. O(blocks * log (stacks + kernels)).
   void add(const index& from, time_range run);
@@ -56,7 +57,7 @@ class growth_builder {
   };
   using origin = std::tuple<memory_key, trace::process_id, trace::stack_id, trace::string_id>;
   void add(const block_record& block, time_ns died, std::uint64_t kernels);
-  const time_range range_;
+  const figures_scope& scope_;
   std::unordered_map<std::uint64_t, std::uint64_t> live_;  ///< Kernels launched before their birth, by id of the block.
   /// Blocks that live to near the end of the range: the births of each stack, at most `most_births`.
   std::map<origin, std::vector<birth>> all_;

@@ -42,7 +42,7 @@ void held_twice_builder::add(const of_run& found, const index& from, time_range 
   if (from.touches().empty()) return;
   for (const live_pair& each : found.pairs_)
     if (live_.size() < most_pairs) live_.push_back(each);
-  const auto facts = from.tensors(trace_);
+  const auto facts = from.tensors(*scope_.trace);
   const auto ends = [&](live_half& of) {
     const block_record* block = of.ended ? nullptr : from.memory().find(of.block);
     if (block == nullptr || !ends_in(*block, run)) return of.ended;
@@ -65,9 +65,9 @@ void held_twice_builder::add(const of_run& found, const index& from, time_range 
 
 held_twice_builder::of_run held_twice_builder::find(const index& from, time_range run) const {
   of_run found_here;
-  if (from.touches().empty() || common_of(range_, run).length() <= 0) return found_here;
+  if (from.touches().empty() || common_of(scope_.range, run).length() <= 0) return found_here;
   const std::span<const block_record> blocks = from.memory().blocks();
-  const auto facts = from.tensors(trace_);
+  const auto facts = from.tensors(*scope_.trace);
   // The category of what lives on is not known yet.
   const auto may_last = [&](const block_record& block) {
     return takes_device_memory(block) && block.bytes >= least_bytes && block.bytes <= std::uint64_t{1} << 48U &&
@@ -81,7 +81,7 @@ held_twice_builder::of_run held_twice_builder::find(const index& from, time_rang
   std::unordered_map<time_ns, launch> launches;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
-    if (!run.holds(block.born) || !range_.holds(block.born) || !may_last(block)) continue;
+    if (!run.holds(block.born) || !scope_.range.holds(block.born) || !may_last(block)) continue;
     const std::span<const access> uses = from.touches().accesses_to(block.id);
     if (!uses.empty() && uses.front().kind == access_kind::kernel)
       launches.try_emplace(uses.front().time, launch{i, {}, 0});

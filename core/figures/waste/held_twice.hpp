@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/file/reader.hpp"
 #include "core/trace/model/model.hpp"
 
 /// Tensors that are held in two types: a kernel made a copy of half or a quarter of the size, or of twice or four times
@@ -37,7 +37,7 @@ struct held_twice {
 /// then on. Gradients, activations and inputs do not count.
 class held_twice_builder {
  public:
-  held_twice_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
+  explicit held_twice_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Pairs whose copy is born in one run of sections.
   class of_run;
@@ -83,8 +83,7 @@ class held_twice_builder {
   static constexpr std::size_t most_pairs = 65536;
   /// Keeps the pair, both halves of which ended, if it is held twice.
   void keep(const live_pair& of);
-  const trace::snapshot& trace_;
-  const time_range range_;
+  const figures_scope& scope_;
   std::vector<live_pair> live_;  ///< A half of each lives on.
   std::vector<pair> pairs_;
   time_ns last_use_ =

@@ -95,7 +95,7 @@ std::string_view words_of(gap_cause cause) {
 
 idle_gaps_builder::call_kind idle_gaps_builder::kind_of(trace::string_id call) {
   const auto [place, fresh] = kinds_.try_emplace(raw(call));
-  if (fresh) place->second = {cause_of_call(tables_.text(call)), has(tables_.text(call), "Launch")};
+  if (fresh) place->second = {cause_of_call(scope_.tables().text(call)), has(scope_.tables().text(call), "Launch")};
   return place->second;
 }
 
@@ -143,7 +143,8 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
           one.cause = kind.cause;
           of.launches = of.launches || kind.launches;
           one.stack = from.copies().stack_of(each.event);
-          if (has(tables_.text(each.name), "Memcpy")) one.cause = cause_of_copy(each, tables_.text(each.name));
+          if (has(scope_.tables().text(each.name), "Memcpy"))
+            one.cause = cause_of_copy(each, scope_.tables().text(each.name));
         }
       }
       if (one.stack != trace::stack_id::none) made.stacks[process].push_back({each.begin, one.stack});
@@ -279,7 +280,7 @@ void idle_gaps_builder::set_range(gap_group& of, const index& from, const host_s
     work.ranges.for_each(gap.begin, gap.end, [&](const timeline::slice_item& each, std::uint16_t) {
       if (static_cast<slice_kind>(each.kind) != slice_kind::range) return;
       const time_range inside = common_of(gap, {each.begin, each.end});
-      const gap_cause cause = cause_of_range(tables_.text(each.name));
+      const gap_cause cause = cause_of_range(scope_.tables().text(each.name));
       covered[static_cast<std::size_t>(cause)] += inside.length();
       if (cause != gap_cause::host || inside.length() * 2 < gap.length() || each.end - each.begin >= shortest) return;
       shortest = each.end - each.begin;
@@ -362,7 +363,7 @@ void idle_gaps_builder::add_gain(std::map<trace::process_id, std::vector<queued_
 }
 
 void idle_gaps_builder::add(const index& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   if (here.length() <= 0) return;
   const host_side host = host_of(from, here);
   struct device_work {

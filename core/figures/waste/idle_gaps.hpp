@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/figures/waste/eighths.hpp"
 #include "core/figures/waste/run_ahead.hpp"
 #include "core/index/memory/memory_use.hpp"
@@ -15,7 +16,6 @@
 #include "core/timeline/slice_kind.hpp"
 #include "core/timeline/slice_set.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/file/reader.hpp"
 #include "core/trace/model/model.hpp"
 
 /// When a device had nothing to do between its first and its last work, and what the host did meanwhile. Times in ns.
@@ -116,9 +116,8 @@ struct driver_call_group {
 /// Finds idle gaps of devices whose kernels were recorded, from indexes of sections in order of time.
 class idle_gaps_builder {
  public:
-  /// `listed`: how many single gaps to keep, the longest of each device.
-  idle_gaps_builder(const trace::tables& tables, time_range range, std::size_t listed = 0)
-      : tables_(tables), range_(range), listed_(listed) {}
+  /// `scope` must outlive this. `listed`: how many single gaps to keep, the longest of each device.
+  explicit idle_gaps_builder(const figures_scope& scope, std::size_t listed = 0) : scope_(scope), listed_(listed) {}
 
   /// Adds the events in `run`, the time range of `from`. O(events * log).
   void add(const index& from, time_range run);
@@ -186,8 +185,7 @@ class idle_gaps_builder {
   call_kind kind_of(trace::string_id call);
   static gap_cause cause_of_copy(const timeline::slice_item& call, std::string_view name);
 
-  const trace::tables& tables_;
-  const time_range range_;
+  const figures_scope& scope_;
   const std::size_t listed_;
   std::map<trace::device_id, std::vector<idle_gap>> longest_;  ///< A heap: the shortest of them first.
   std::map<trace::device_id, gap_lengths> lengths_;

@@ -97,7 +97,7 @@ class births {
 }  // namespace
 
 double idle_memory_builder::rate_of(trace::device_id device) const {
-  const trace::device_row* row = trace_.tables().devices.find(device);
+  const trace::device_row* row = scope_.tables().devices.find(device);
   const double rate =
       row == nullptr ? 0
                      : rate_in_practice(static_cast<double>(row->attainable_h2d), static_cast<double>(row->link_peak));
@@ -108,7 +108,7 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(con
                                                                              const block_category& is,
                                                                              const index& from) const {
   std::vector<interval> all;
-  const time_ns end = block.freed() ? std::min(block.died, range_.end) : range_.end;
+  const time_ns end = block.freed() ? std::min(block.died, scope_.range.end) : scope_.range.end;
   const block_touches used = from.touches().of(block);
   const std::uint64_t least_works = std::clamp<std::uint64_t>(from.touches().touches() / few_touches, 1, idle_works);
   const auto add = [&](idle_reason reason, time_range idle, std::uint64_t times = 1) {
@@ -218,9 +218,9 @@ void idle_memory_builder::add_idle(memory_in_run& to, const block_record& block,
 
 idle_memory_builder::of_run idle_memory_builder::find(const index& from, time_range run) const {
   of_run found;
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   if (from.touches().empty() || here.length() <= 0) return found;
-  const auto facts = from.tensors(trace_);
+  const auto facts = from.tensors(*scope_.trace);
   const auto reusable = find_reusable(from, here);
   const std::span<const block_record> blocks = from.memory().blocks();
   for (std::size_t i = 0; i < blocks.size() && i < facts->categories.size(); ++i) {
@@ -231,7 +231,7 @@ idle_memory_builder::of_run idle_memory_builder::find(const index& from, time_ra
     const category what = facts->categories[i].what;
     for (const interval& each : intervals_of(block, facts->categories[i], from)) add_idle(of, block, what, each, here);
     if (const auto other = reusable.find(i); other != reusable.end())
-      add_idle(of, block, what, {idle_reason::reusable, {block.born, std::min(other->second, range_.end)}}, here);
+      add_idle(of, block, what, {idle_reason::reusable, {block.born, std::min(other->second, scope_.range.end)}}, here);
   }
   // A memory without blocks here is known from runs before, maybe.
   for (const auto& [key, use] : from.memory().use()) sweep(use, here, found.all_[key]);
@@ -273,11 +273,11 @@ void idle_memory_builder::look(const memory_peak& peak, const index& from) {
   if (of == all_.end()) return;
   of->second.works = of->second.kernels = 0;
   for (const trace::process_id process : of->second.processes) {
-    of->second.works += from.touches().works_in(process, range_);
-    of->second.kernels += from.touches().kernels_in(process, range_);
+    of->second.works += from.touches().works_in(process, scope_.range);
+    of->second.kernels += from.touches().kernels_in(process, scope_.range);
   }
-  const auto facts = from.tensors(trace_);
-  const auto reusable = find_reusable(from, range_, key);
+  const auto facts = from.tensors(*scope_.trace);
+  const auto reusable = find_reusable(from, scope_.range, key);
   const births made_here(from.memory(), key, peak.time);
   std::map<group*, std::vector<time_ns>> born;
   const std::span<const block_record> blocks = from.memory().blocks();

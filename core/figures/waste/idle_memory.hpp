@@ -7,11 +7,11 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/file/reader.hpp"
 
 /// Memory that is held while no kernel or copy needs it, and how much lower the peak would be without it. Sizes are in
 /// bytes, times in ns.
@@ -83,7 +83,7 @@ struct idle_memory {
 /// only seen inside a section.
 class idle_memory_builder {
  public:
-  idle_memory_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
+  explicit idle_memory_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// What was idle in one run of sections.
   class of_run;
@@ -150,8 +150,7 @@ class idle_memory_builder {
   static void sweep(const timeline::level_tree& use, time_range run, memory_in_run& of);
 
   static constexpr std::size_t most_groups = 8192;  ///< Per memory. More would take more memory than they tell.
-  const trace::snapshot& trace_;
-  const time_range range_;
+  const figures_scope& scope_;
   std::map<memory_key, memory> all_;
 };
 

@@ -14,24 +14,23 @@
 #include "core/figures/findings/thresholds.hpp"
 #include "core/figures/fragmentation.hpp"
 #include "core/figures/range_statistics.hpp"
-#include "core/figures/waste/collectives.hpp"
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::analysis {
 
-ranks_builder::ranks_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {
-  for (const trace::process_row& row : trace.tables().processes.rows())
-    if (row.rank >= 0) ranks_[row.id] = row.rank;
-  if (ranks_.size() < 2) ranks_.clear();
-  collectives_ = std::make_unique<collective_matcher>(
-      ranks_.size(), [this](trace::process_id process, time_ns waited) { add_wait(process, waited); });
+ranks_builder::ranks_builder(const figures_scope& scope)
+    : scope_(scope), ranks_(ranks_of(scope.tables())), collectives_(ranks_.size()) {}
+
+ranks_builder::rank_by_process ranks_builder::ranks_of(const trace::tables& tables) {
+  rank_by_process made;
+  for (const trace::process_row& row : tables.processes.rows())
+    if (row.rank >= 0) made[row.id] = row.rank;
+  return made.size() < 2 ? rank_by_process{} : made;
 }
 
-ranks_builder::~ranks_builder() = default;
-
 void ranks_builder::add(const index& from, time_range run) {
-  const time_range here = common_of(range_, run);
+  const time_range here = common_of(scope_.range, run);
   if (ranks_.empty() || here.length() <= 0) return;
   add_memory(from.memory(), here);
   add_work(from, here);
@@ -65,7 +64,7 @@ void ranks_builder::add_memory(const memory_use& memory, time_range here) {
 ranks_builder::kernel_kind ranks_builder::kind_of(trace::string_id kernel) {
   const auto [place, fresh] = kinds_.try_emplace(kernel, kernel_kind::computes);
   if (!fresh) return place->second;
-  const std::string name = readable_name(trace_.tables().text(kernel));
+  const std::string name = readable_name(scope_.tables().text(kernel));
   if (!name.starts_with("nccl")) return place->second;
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   place->second = has("AllReduce")                           ? kernel_kind::reduces
@@ -97,8 +96,9 @@ void ranks_builder::add_work(const index& from, time_range here) {
       collectives[each.name].push_back({key.process, key.stream, {each.begin, each.end}});
     });
   }
+  const auto waited = [this](trace::process_id process, time_ns length) { add_wait(process, length); };
   for (auto& [name, all] : collectives)
-    collectives_->add(name, kind_of(name) == kernel_kind::sends, std::move(all), here.end);
+    collectives_.add(name, kind_of(name) == kernel_kind::sends, std::move(all), here.end, waited);
 }
 
 void ranks_builder::add_wait(trace::process_id process, time_ns waited) {
@@ -117,7 +117,7 @@ void ranks_builder::put_waiting(const waits& of, rank_figures& into) {
 }
 
 void ranks_builder::find_peaks() {
-  collectives_->finish();
+  collectives_.finish([this](trace::process_id process, time_ns length) { add_wait(process, length); });
   for (const auto& [process, memories] : all_) {
     const std::pair<const memory_key, highest>* best = nullptr;
     for (const auto& each : memories) {
@@ -147,7 +147,7 @@ void ranks_builder::look(const index& from, time_range run, const fragmentation_
   for (rank_figures& rank : peaks_) {
     if (!run.holds(rank.peak_time)) continue;
     const memory_key key{rank.device, rank.layer, rank.kind};
-    const auto facts = from.tensors(trace_);
+    const auto facts = from.tensors(*scope_.trace);
     const std::span<const block_record> blocks = from.memory().blocks();
     std::map<std::pair<trace::stack_id, category>, held_by_stack> held;
     std::array<category_share, category_count> shares;

@@ -7,17 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/figures/tensor_report.hpp"
+#include "core/figures/waste/collectives.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
-#include "core/trace/file/reader.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
 /// What each rank of a job needs, to find the rank that needs more than the others. Sizes are in bytes, times in ns.
 namespace sluice::analysis {
 
-class collective_matcher;
 class fragmentation_builder;
 class index;
 struct untracked_statistics;
@@ -70,8 +70,9 @@ struct rank_figures {
 /// Collects the figures of processes with a rank, if there are several, from indexes of sections in order of time.
 class ranks_builder {
  public:
-  ranks_builder(const trace::snapshot& trace, time_range range);
-  ~ranks_builder();
+  explicit ranks_builder(const figures_scope& scope);  ///< It must outlive this.
+  /// True if the recording names the same ranks as when this was made: then more may be added.
+  [[nodiscard]] bool knows_the_ranks() const { return ranks_ == ranks_of(scope_.tables()); }
 
   /// Adds the events in `run`, the time range of `from`. O((blocks + kernels) * log); nothing without ranks.
   void add(const index& from, time_range run);
@@ -112,13 +113,15 @@ class ranks_builder {
   static void put_waiting(const waits& of, rank_figures& into);
   kernel_kind kind_of(trace::string_id kernel);
 
-  const trace::snapshot& trace_;
-  const time_range range_;
-  std::map<trace::process_id, std::int64_t> ranks_;
+  using rank_by_process = std::map<trace::process_id, std::int64_t>;
+  static rank_by_process ranks_of(const trace::tables& tables);
+
+  const figures_scope& scope_;
+  rank_by_process ranks_;
   std::map<trace::process_id, std::map<memory_key, highest>> all_;
   std::map<trace::process_id, work> works_;
   std::map<trace::string_id, kernel_kind> kinds_;
-  std::unique_ptr<collective_matcher> collectives_;
+  collective_matcher collectives_;
   std::vector<rank_figures> peaks_;
 };
 

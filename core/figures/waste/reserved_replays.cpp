@@ -65,14 +65,14 @@ std::vector<reserved_replay> reserved_replays_builder::take(std::span<const cach
   const auto worth_it = [](const cache_use& each) {
     return each.pool == trace::pool_id::none && static_cast<double>(each.reserved_maximum) >= least_reserved;
   };
-  if (!whole_ || events_.gave_up() || std::none_of(caches.begin(), caches.end(), worth_it)) return made;
+  if (!is_whole() || events_.gave_up() || std::none_of(caches.begin(), caches.end(), worth_it)) return made;
   const auto all = events_.take();
   for (const cache_use& cache : caches) {
     if (!worth_it(cache)) continue;
     const auto of_device = [&](const replay::recorded_events& each) { return each.device == cache.device; };
     // The figures of caches do not tell processes apart.
     if (std::count_if(all.begin(), all.end(), of_device) != 1) continue;
-    auto one = replayed(*std::find_if(all.begin(), all.end(), of_device), cache, tables_);
+    auto one = replayed(*std::find_if(all.begin(), all.end(), of_device), cache, scope_.tables());
     if (one && (!one->policies.empty() || one->late_reserved > 0)) made.push_back(std::move(*one));
   }
   return made;

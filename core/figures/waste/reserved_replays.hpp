@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/figures/figures_scope.hpp"
 #include "core/figures/waste/cache_use.hpp"
+#include "core/index/index.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/replay/recorded_events.hpp"
-#include "core/trace/model/tables.hpp"
 
 /// What PyTorch's allocator would have reserved for the recorded requests under other settings. Sizes are in bytes.
 namespace sluice::analysis {
@@ -40,14 +41,13 @@ struct reserved_replay {
 /// Collects the requests from indexes of sections, in order of time, and replays them.
 class reserved_replays_builder {
  public:
-  /// Does nothing if `range` is not the whole recording: what is reserved depends on all that was before. `tables` must
-  /// outlive this.
-  reserved_replays_builder(const trace::tables& tables, bool whole)
-      : tables_(tables), whole_(whole), events_(most_blocks) {}
+  /// Does nothing if `scope` is not the whole recording: what is reserved depends on all that was before. It must outlive
+  /// this.
+  explicit reserved_replays_builder(const figures_scope& scope) : scope_(scope), events_(most_blocks) {}
 
   /// Adds the blocks that are born in `run`. O(blocks).
   void add(const memory_use& from, time_range run) {
-    if (whole_) events_.add(from, run);
+    if (is_whole()) events_.add(from, run);
   }
   /// Replays the allocators that hold more than they need. None if the recording has more than `most_blocks` blocks of a
   /// framework. Call once. O(requests * log live blocks).
@@ -57,8 +57,9 @@ class reserved_replays_builder {
   static constexpr std::uint64_t most_blocks = 200'000;
 
  private:
-  const trace::tables& tables_;
-  const bool whole_;
+  [[nodiscard]] bool is_whole() const { return scope_.range == time_range_of(*scope_.trace); }
+
+  const figures_scope& scope_;
   replay::recorded_events_builder events_;
 };
 

@@ -8,15 +8,14 @@
 
 namespace sluice::analysis {
 
-imported_memory_builder::imported_memory_builder(const import_owners& links, time_range range)
-    : links_(links), range_(range) {
+imported_memory_builder::imported_memory_builder(const import_owners& links) {
   for (const auto& [import, owner] : links) owners_.try_emplace(raw(owner.alloc));
 }
 
-void imported_memory_builder::add(const memory_use& from, time_range run) {
+void imported_memory_builder::add(const memory_use& from, time_range run, time_range range) {
   for (const block_record& block : from.blocks()) {
     if (!block.allocated || !run.holds(block.born)) continue;
-    if (block.imported() && range_.holds(block.born)) imports_.push_back(block);
+    if (block.imported() && range.holds(block.born)) imports_.push_back(block);
     if (owners_.empty()) continue;
     const auto wanted = owners_.find(raw(block.alloc));
     // If a corrupt file has several blocks for one allocation, use the lowest id, in whatever order they come.
@@ -24,11 +23,11 @@ void imported_memory_builder::add(const memory_use& from, time_range run) {
   }
 }
 
-std::vector<imported_memory> imported_memory_builder::figures() const {
+std::vector<imported_memory> imported_memory_builder::figures(const import_owners& links) const {
   std::map<std::tuple<trace::process_id, trace::process_id, trace::layer, trace::memory_kind>, imported_memory> groups;
   for (const block_record& block : imports_) {
-    const auto link = links_.find(raw(block.alloc));
-    const std::optional<block_record> owner = link == links_.end() ? std::nullopt : owners_.at(raw(link->second.alloc));
+    const auto link = links.find(raw(block.alloc));
+    const std::optional<block_record> owner = link == links.end() ? std::nullopt : owners_.at(raw(link->second.alloc));
     const trace::process_id whose = owner ? owner->process : trace::process_id::none;
     imported_memory& group = groups[{block.process, whose, block.layer, block.kind}];
     group.process = block.process;
@@ -43,6 +42,11 @@ std::vector<imported_memory> imported_memory_builder::figures() const {
   for (const auto& [key, group] : groups) all.push_back(group);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return all;
+}
+
+bool imported_memory_builder::knows(const import_owners& links) const {
+  return std::all_of(links.begin(), links.end(),
+                     [&](const auto& each) { return owners_.contains(raw(each.second.alloc)); });
 }
 
 }  // namespace sluice::analysis

@@ -34,17 +34,17 @@ using import_owners = std::unordered_map<std::uint64_t, import_owner>;  ///< By 
 /// Collects imported blocks that were born in a time range, section by section.
 class imported_memory_builder {
  public:
-  /// `links` must cover the whole recording and outlive this object.
-  imported_memory_builder(const import_owners& links, time_range range);
+  /// `links` must cover the whole recording.
+  explicit imported_memory_builder(const import_owners& links);
 
-  /// Adds the blocks in `from` that were born in `run`. O(blocks).
-  void add(const memory_use& from, time_range run);
-  /// Returns the imported memory, most bytes first.
-  [[nodiscard]] std::vector<imported_memory> figures() const;
+  /// Adds the blocks in `from` that were born in `run`, and within `range`. O(blocks).
+  void add(const memory_use& from, time_range run, time_range range);
+  /// Returns the imported memory, most bytes first, by the same links.
+  [[nodiscard]] std::vector<imported_memory> figures(const import_owners& links) const;
+  /// True if these links name no other owners: then more may be added with them.
+  [[nodiscard]] bool knows(const import_owners& links) const;
 
  private:
-  const import_owners& links_;
-  const time_range range_;
   std::unordered_map<std::uint64_t, std::optional<block_record>> owners_;  ///< By the event of the owner's allocation.
   std::vector<block_record> imports_;
 };

@@ -39,7 +39,7 @@ replayer::replayer(const sources& from, whole /*as*/)
       events_(what_if_curves::block_limit),
       policies_(replay::default_policies()),
       facts_(facts_of(from)),
-      failed_(analysis::failures_that_reached(from.index.memory(), from.trace.tables())) {
+      failed_(analysis::failures_that_reached(from.index.memory(), from.trace)) {
   events_.add(from.index.memory(), analysis::all_time);
 }
 

@@ -6,8 +6,8 @@
 
 #include "core/base/freed_memory.hpp"
 #include "core/base/threads/lower_priority.hpp"
-#include "core/summary/figures/build_stored_figures.hpp"
 #include "core/summary/passes/finalize.hpp"
+#include "core/summary/passes/growing_figures.hpp"
 
 namespace sluice::query {
 namespace {
@@ -115,7 +115,7 @@ void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
   auto made = sums_->sum_up(growing, [this] { return !stopping_; });
   if (made && figures_.from && !growing->is_of_the_file_of(figures_.from->snapshot())) figures_ = {};
   if (made && !figures_.figures) {
-    auto first = build(*made);
+    auto first = first_figures(*made);
     if (first) {
       figures_ = *std::move(first);
     } else {
@@ -155,9 +155,13 @@ void live_summarizer::show(const analysis::growing_summary::outcome& made) {
   if (first) give_freed_memory_back();  // Until now an index held all of the recording.
 }
 
-result<live_summarizer::figures_of> live_summarizer::build(const analysis::growing_summary::outcome& made) const {
-  auto found = analysis::build_stored_figures(*made.sections, *made.unsectioned,
-                                              {.several_cores = false, .readers = many_cores_ ? readers : 1}, {},
+analysis::stored_figures_options live_summarizer::how_to_build() const {
+  return {.several_cores = false, .readers = many_cores_ ? readers : 1};
+}
+
+result<live_summarizer::figures_of> live_summarizer::first_figures(
+    const analysis::growing_summary::outcome& made) const {
+  auto found = analysis::build_stored_figures(*made.sections, *made.unsectioned, how_to_build(), {},
                                               [this] { return !stopping_; });
   if (!found) return tl::unexpected(found.error());
   return figures_of{std::make_shared<const analysis::stored_figures>(std::move(*found)), made.sections};
@@ -165,6 +169,7 @@ result<live_summarizer::figures_of> live_summarizer::build(const analysis::growi
 
 void live_summarizer::work_on_figures() {
   lower_priority();
+  analysis::growing_figures figures(how_to_build());
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || unfigured_; });
@@ -176,13 +181,13 @@ void live_summarizer::work_on_figures() {
     building_ = true;
     lock.unlock();
     const auto begin = steady::now();
-    auto found = build(made);
+    auto found = figures.build(made, [this] { return !stopping_; });
     give_freed_memory_back();
     const auto end = steady::now();
     lock.lock();
     building_ = false;
     next_figures_ = end + pause_after(end - begin, many_cores_);
-    if (found) built_ = *std::move(found);
+    if (found) built_ = {std::make_shared<const analysis::stored_figures>(std::move(*found)), made.sections};
     changed_.notify_all();
   }
 }

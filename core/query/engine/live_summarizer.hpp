@@ -11,6 +11,7 @@
 
 #include "core/base/threads/worker_thread.hpp"
 #include "core/query/engine/stored_sources.hpp"
+#include "core/summary/figures/build_stored_figures.hpp"
 #include "core/summary/passes/growing_summary.hpp"
 
 namespace sluice::query {
@@ -49,8 +50,9 @@ class live_summarizer {
   void go_on(std::shared_ptr<const trace::snapshot> growing);
   void show(const analysis::growing_summary::outcome& made);
   void work_on_figures();
-  /// Errors: those of `build_stored_figures`.
-  [[nodiscard]] result<figures_of> build(const analysis::growing_summary::outcome& made) const;
+  /// Builds the first figures. Errors: those of `build_stored_figures`.
+  [[nodiscard]] result<figures_of> first_figures(const analysis::growing_summary::outcome& made) const;
+  [[nodiscard]] analysis::stored_figures_options how_to_build() const;
 
   const std::size_t memory_bytes_;
   const bool many_cores_;

@@ -164,7 +164,9 @@ made_rows make_retries(sql_context& context, std::optional<analysis::time_range>
   }
   const analysis::index* index = context.analysed();
   if (index == nullptr) return tl::unexpected(context.stop_reason());
-  analysis::retries_builder all(tables, analysis::bounded(range.value_or(analysis::time_range_of(*context.trace))));
+  const analysis::figures_scope scope{context.trace.get(),
+                                      analysis::bounded(range.value_or(analysis::time_range_of(*context.trace)))};
+  analysis::retries_builder all(scope);
   all.add(index->memory());
   add(all.retries());
   return rows;

@@ -15,25 +15,16 @@ bool goes_before(const listed_block& a, const listed_block& b) {
 
 }  // namespace
 
-stored_figures_builder::stored_figures_builder(const trace::snapshot& of, const step_facts& steps,
-                                               const unsectioned_facts& unsectioned)
-    : of_(of), steps_(steps), figures_(of, steps, unsectioned, time_range_of(of)) {
-  made_.span = time_range_of(of);
-  made_.blocks.resize(trace::layer_count);
-}
-
 void stored_figures_builder::add_piece(std::size_t piece, const index& from, time_range run) {
   if (piece < figures_builder::pieces) return figures_.add_piece(piece, from, run);
   const memory_use& of = from.memory();
-  if (!any_) {
-    // There are few losses, so the index of any section has all of them.
-    for (const trace::loss_event& row : of.losses()) {
-      made_.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end),
-                              row.events, row.memory_events});
-    }
+  // There are few losses, so the index of any section has all of them so far.
+  made_.losses.clear();
+  for (const trace::loss_event& row : of.losses()) {
+    made_.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end), row.events,
+                            row.memory_events});
   }
-  any_ = true;
-  const time_range part = common_of(made_.span, run);
+  const time_range part = common_of(scope_.range, run);
   if (part.length() > 0) {
     memory_lister_.add(of, part);
     const blocks_by_memory blocks = group_by_memory(of);
@@ -49,18 +40,18 @@ void stored_figures_builder::add_memory(const memory_key& key, std::span<const b
                                         time_range part) {
   const auto [place, fresh] = memories_.try_emplace(key);
   memory& to = place->second;
-  if (fresh) to.allocated.time = to.highest.time = made_.span.begin;
+  if (fresh) to.allocated.time = to.highest.time = scope_.range.begin;
   to.allocated.join(allocating_stacks(blocks, part));
   const held_bytes most = most_held(blocks, part);
   if (most.bytes > to.highest.bytes) to.highest = most;
 }
 
 void stored_figures_builder::list(const index& from, time_range run) {
-  const auto facts = from.tensors(of_);
+  const auto facts = from.tensors(*scope_.trace);
   const std::span<const block_record> blocks = from.memory().blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
-    if (!block.allocated || !ends_in(block, run) || !block.live_in(made_.span)) continue;
+    if (!block.allocated || !ends_in(block, run) || !block.live_in(scope_.range)) continue;
     const auto layer = static_cast<std::size_t>(block.layer);
     ++made_.blocks[layer].count;
     made_.blocks[layer].bytes += block.bytes;
@@ -98,6 +89,7 @@ void stored_figures_builder::look(const index& from, time_range run) {
 }
 
 stored_figures stored_figures_builder::take() {
+  made_.span = scope_.range;
   for (const listed_memory& listed : memory_lister_.list()) {
     memory& of = memories_.at(listed.of);
     made_.memory.push_back({listed, std::move(of.at_peak), std::move(of.allocated)});
@@ -105,7 +97,7 @@ stored_figures stored_figures_builder::take() {
   for (const auto& [way, use] : figures_.copied().ways()) made_.copies.push_back({way.first, way.second, use});
   made_.all_copies = figures_.copied().all();
   made_.figures = figures_.take();
-  for (const auto& [process, source] : steps_.sources()) made_.steps.push_back({process, {source, {}}});
+  for (const auto& [process, source] : figures_.steps().sources()) made_.steps.push_back({process, {source, {}}});
   for (std::size_t layer = 0; layer < largest_.size(); ++layer) {
     cut(layer);
     made_.largest.insert(made_.largest.end(), largest_[layer].begin(), largest_[layer].end());

@@ -11,11 +11,19 @@
 namespace sluice::analysis {
 
 /// Builds the stored figures of a recording from indexes of its sections, one after another. Not thread-safe, but for
-/// `find`.
+/// `find`. A copy goes on alone.
 class stored_figures_builder {
  public:
-  /// For the recording `of`, whose steps are `steps`. All arguments must outlive this.
-  stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned);
+  /// For all of the recording of `scope`, whose steps are `steps`. All arguments must outlive this and its copies.
+  stored_figures_builder(const figures_scope& scope, const step_facts& steps, const unsectioned_facts& unsectioned)
+      : scope_(scope), figures_(scope, steps, unsectioned) {
+    made_.blocks.resize(trace::layer_count);
+  }
+
+  /// See `figures_builder::go_on`.
+  [[nodiscard]] bool go_on(const step_facts& steps, const unsectioned_facts& unsectioned, time_ns until) {
+    return figures_.go_on(steps, unsectioned, until);
+  }
 
   /// For every section, in order of time, call `add_found` with what `find` found and `add_piece` with each piece below `pieces`
   /// (see `figures_builder`). Then `look` for the sections with a time from `moments`, then `take` once.
@@ -32,8 +40,7 @@ class stored_figures_builder {
   void list(const index& from, time_range run);
   void cut(std::size_t layer);
 
-  const trace::snapshot& of_;
-  const step_facts& steps_;
+  const figures_scope& scope_;
   figures_builder figures_;
   struct memory {
     stack_use allocated;
@@ -44,7 +51,6 @@ class stored_figures_builder {
   std::map<memory_key, memory> memories_;
   std::array<std::vector<listed_block>, trace::layer_count> largest_;
   std::array<std::uint64_t, trace::layer_count> least_listed_{};  ///< Smaller blocks of the layer are not listed.
-  bool any_ = false;                                              ///< True once a section was added.
   stored_figures made_;
 };
 

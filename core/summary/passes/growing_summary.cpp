@@ -86,10 +86,11 @@ class growing_summary::state {
   bool takes(const trace::snapshot& now) {
     const auto fresh = now.chunks().subspan(std::exchange(looked_at_, now.chunks().size()));
     newest_ = std::max(newest_, newest_begin(fresh));
-    late_ = late_ || (!settled_.empty() && std::any_of(fresh.begin(), fresh.end(), [&](const trace::chunk_info& chunk) {
-              return has_times(chunk) && bounded(chunk.min_time) < settled_.back().end;
-            }));
-    return !late_ || events_in(now) < 2 * events_at_first_;
+    if (!settled_.empty())
+      late_ += static_cast<std::size_t>(std::count_if(fresh.begin(), fresh.end(), [&](const trace::chunk_info& chunk) {
+        return has_times(chunk) && bounded(chunk.min_time) < settled_.back().end;
+      }));
+    return late_ == 0 || events_in(now) < 2 * events_at_first_;
   }
 
   /// Nothing if the recording goes on otherwise than what was settled says: then it must begin anew.
@@ -152,7 +153,7 @@ class growing_summary::state {
     joined = join(trace, *rest_to);
     if (!joined) return tl::unexpected(joined.error());
     auto sections = section_reader::of(*joined, sections_, std::move(for_figures));
-    return outcome{std::move(sections), std::move(facts), rest_to, settles, 0};
+    return outcome{std::move(sections), std::move(facts), rest_to, settles, 0, late_};
   }
 
   result<std::shared_ptr<const trace::snapshot>> with_figures(const outcome& made, const stored_figures& figures) {
@@ -197,7 +198,7 @@ class growing_summary::state {
   std::uint64_t events_at_first_ = 0;
   std::size_t looked_at_ = 0;  ///< Chunks.
   time_ns newest_ = -latest_time;
-  bool late_ = false;     ///< Some rows lie in sections that were settled before.
+  std::size_t late_ = 0;  ///< Chunks with rows that lie in sections that were settled before.
   trace::tables tables_;  ///< For the scan: those of the last snapshot.
   recording_scan scan_{tables_};
   growing_file settled_file_;

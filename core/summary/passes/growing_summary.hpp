@@ -43,6 +43,8 @@ class growing_summary {
     std::shared_ptr<rest_file> rest;
     std::size_t settled = 0;    ///< So many sections, the first ones, will stay as they are until this begins anew.
     std::size_t beginning = 0;  ///< How many times it has begun anew.
+    /// How many chunks have had rows that belong into sections settled before. Tiles are without them.
+    std::size_t late_chunks = 0;
     /// The snapshot that was summed up, with its summary, but without stored figures.
     [[nodiscard]] const trace::snapshot& trace() const { return sections->snapshot(); }
   };

@@ -55,7 +55,7 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
   const auto facts = from.tensors(*of_);
   const std::vector<index_curve> curves = curves_of(from, facts.get(), whole_);
   const std::vector<index_slices> slices = slices_of(from, facts.get());
-  if (curves_.empty()) {
+  if (!stacks_) {
     for (const index_curve& curve : curves) {
       curves_.push_back(curve.about);
       curves_.back().maximum = -std::numeric_limits<double>::infinity();

@@ -53,7 +53,7 @@ class tile_maker {
   std::size_t added_ = 0;
   unsigned lowest_level_ = 0;             ///< Tiles below it are not written.
   std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
-  std::optional<curve_stacks> stacks_;    ///< Of `curves_`.
+  std::optional<curve_stacks> stacks_;    ///< Of `curves_`; nothing before the first section.
   std::vector<trace::lane_row> lanes_;
   /// What tiles contribute to those above them, until their neighbors exist: at most one of each level.
   std::vector<std::pair<timeline::tile, filled_tile>> shares_;

@@ -25,12 +25,11 @@ class growing_program {
     const std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("sluice-growing-{}.sluice", ::getpid())).string();
     EXPECT_TRUE(generate::generate(how, path));
-    opened_ = trace::file::open(path).value();
+    begin(path);
     std::filesystem::remove(path);
-    of_ = opened_->latest();
-    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, std::nullopt);
-    written_ = analysis::time_range_of(*of_).begin;
   }
+  /// The same of a program that was recorded.
+  explicit growing_program(const char* path, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) { begin(path); }
 
   /// Adds what begins within the next `share` of the program's time; of the last, all.
   void write(double share) {
@@ -47,6 +46,13 @@ class growing_program {
   recording made;
 
  private:
+  void begin(const std::string& path) {
+    opened_ = trace::file::open(path).value();
+    of_ = opened_->latest();
+    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, std::nullopt);
+    written_ = analysis::time_range_of(*of_).begin;
+  }
+
   template <class Row>
   static constexpr bool has_no_time =
       trace::is_table(trace::type_of_row<Row>) || std::is_same_v<Row, trace::attribute_event> ||

@@ -143,7 +143,8 @@ inline void save_sections(const index& from, const trace::snapshot& of, std::spa
 inline stored_figures make_stored_figures(const index& from, const trace::snapshot& trace) {
   const unsectioned_facts unsectioned = unsectioned_facts_of(from);
   const auto facts = from.tensors(trace);
-  stored_figures_builder all(trace, *facts->steps, unsectioned);
+  const figures_scope scope{&trace, time_range_of(trace)};
+  stored_figures_builder all(scope, *facts->steps, unsectioned);
   all.add_found(all.find(from, all_time), from, all_time);
   for (std::size_t piece = 0; piece < stored_figures_builder::pieces; ++piece) all.add_piece(piece, from, all_time);
   all.look(from, all_time);

@@ -31,7 +31,7 @@ using testing::recording;
 /// The figures of one recording.
 struct gathered {
   explicit gathered(const trace::snapshot& of)
-      : of_(of), span_(time_range_of(of)), unfreed_(of, span_), forced_(span_), marks_(of, span_) {}
+      : scope_{&of, time_range_of(of)}, unfreed_(scope_), forced_(scope_), marks_(scope_) {}
 
   void add(const index& from, time_range run) {
     unfreed_.add(from.memory(), run);
@@ -43,10 +43,10 @@ struct gathered {
   /// All that they say, value by value.
   std::vector<digest_value> values() {
     stored_figures_flattener all;
-    all.put(unfreed_.take(of_.tables()));
+    all.put(unfreed_.take(scope_.tables()));
     cache_use held;  // All growths until the end, in the segments that live then.
     held.device = trace::device_id{1};
-    held.reserved_time = span_.end;
+    held.reserved_time = scope_.range.end;
     all.put(forced_.figures(std::span(&held, 1)));
     all.put(marks_.take());
     for (const replay::recorded_events& each : replays_.take()) {
@@ -65,8 +65,7 @@ struct gathered {
   }
 
  private:
-  const trace::snapshot& of_;
-  const time_range span_;
+  const figures_scope scope_;
   unfreed_builder unfreed_;
   forced_growth_builder forced_;
   marks_builder marks_;

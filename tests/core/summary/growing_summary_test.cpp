@@ -13,6 +13,7 @@
 #include "core/summary/tiles/stored_tiles.hpp"
 #include "tests/core/recordings/growing_program.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
+#include "tests/core/summary/followed_program.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
 namespace sluice::analysis {
@@ -88,26 +89,6 @@ void expect_sums_of_all(growing_summary& sums, const growing_summary::outcome& f
   ASSERT_NE(stored, nullptr);
   expect_same_stored_figures(*stored, make_stored_figures(all.index, *all.snapshot));
 }
-
-/// A program, and its summary after each part of it. Sections settle after a part of its time.
-class followed_program {
- public:
-  explicit followed_program(const generate_options& how, time_ns settling_parts = 20)
-      : of(how), sums({.section_events = 800, .settles_after = of.whole().length() / settling_parts}) {}
-
-  [[nodiscard]] growing_summary::outcome sum_up_after(double share) {
-    of.write(share);
-    if (!file_) file_ = of.made.open();
-    EXPECT_TRUE(file_->refresh());
-    return sums.sum_up(file_->latest(), goes_on).value();
-  }
-
-  program of;
-  growing_summary sums;
-
- private:
-  std::shared_ptr<trace::file> file_;
-};
 
 class a_growing_program : public ::testing::TestWithParam<generate_options> {};
 

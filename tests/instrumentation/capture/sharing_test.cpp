@@ -54,9 +54,9 @@ std::vector<analysis::imported_memory> reported(const recording& run) {
   analysis::growing_index index;
   while (!index.absorb(*run.snapshot, 16)) {
   }
-  analysis::imported_memory_builder all(index.import_owners(), analysis::time_range_of(*run.snapshot));
-  all.add(index.memory(), analysis::all_time);
-  return all.figures();
+  analysis::imported_memory_builder all(index.import_owners());
+  all.add(index.memory(), analysis::all_time, analysis::time_range_of(*run.snapshot));
+  return all.figures(index.import_owners());
 }
 
 TEST_P(sharing_test, a_block_that_is_opened_by_its_handle_leads_to_its_owners) {

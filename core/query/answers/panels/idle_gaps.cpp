@@ -44,17 +44,18 @@ std::vector<gap_line> lines_of(const std::vector<analysis::gap_group>& groups, a
 
 class gaps_of_parts final : public section_answer<idle_gap_list> {
  public:
-  explicit gaps_of_parts(time_range range) : range_(analysis::bounded(range)) {}
+  explicit gaps_of_parts(time_range range) : scope_{nullptr, analysis::bounded(range)} {}
 
   result<void> add(const sources& from, time_range part) override {
-    if (!gaps_) gaps_.emplace(from.trace.tables(), range_, idle_gap_list::limit);
+    scope_.trace = &from.trace;
+    if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit);
     gaps_->add(from.index, part);
     return {};
   }
 
   result<idle_gap_list> answer(const sources& from) override {
     idle_gap_list made;
-    made.range = range_;
+    made.range = scope_.range;
     if (!gaps_) return made;
     const analysis::naming names{from.frames, from.lookup, &from.provisional};
     analysis::code_places places(from.trace.tables(), names);
@@ -68,7 +69,7 @@ class gaps_of_parts final : public section_answer<idle_gap_list> {
   }
 
  private:
-  const time_range range_;
+  analysis::figures_scope scope_;
   std::optional<analysis::idle_gaps_builder> gaps_;
 };
 

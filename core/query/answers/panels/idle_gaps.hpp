@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/figures/waste/idle_gaps.hpp"
+#include "core/symbols/frames.hpp"
 
 /// The times in a range in which devices had nothing to do.
 namespace sluice::query {

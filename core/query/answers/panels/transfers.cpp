@@ -12,12 +12,13 @@ analysis::naming naming_of(const sources& from) { return {from.frames, from.look
 
 class transfers_of_parts final : public section_answer<analysis::copy_table> {
  public:
-  explicit transfers_of_parts(time_range range) : range_(range) {}
+  explicit transfers_of_parts(time_range range) : scope_{nullptr, analysis::bounded(range)} {}
 
   result<void> add(const sources& from, time_range part) override {
     if (!lines_) {
       contents_ = analysis::read_contents(from.trace);
-      lines_.emplace(contents_, range_);
+      scope_.trace = &from.trace;
+      lines_.emplace(contents_, scope_);
     }
     lines_->add(from.index, part);
     return {};
@@ -30,7 +31,7 @@ class transfers_of_parts final : public section_answer<analysis::copy_table> {
   }
 
  private:
-  const time_range range_;
+  analysis::figures_scope scope_;
   analysis::copy_contents contents_;
   std::optional<analysis::copy_lines_builder> lines_;
 };
@@ -42,8 +43,9 @@ section_answer_for<transfers_question> gather(const transfers_question& question
 }
 
 result<analysis::copy_table> answer_to(const transfers_question& question, const sources& from) {
-  analysis::copy_lines_builder lines(from.index.contents(from.trace), question.range);
-  lines.add(from.index, analysis::bounded(question.range));
+  const analysis::figures_scope scope{&from.trace, analysis::bounded(question.range)};
+  analysis::copy_lines_builder lines(from.index.contents(from.trace), scope);
+  lines.add(from.index, scope.range);
   const analysis::naming names = naming_of(from);
   analysis::code_places places(from.trace.tables(), names);
   return lines.table(places);

@@ -168,7 +168,8 @@ std::vector<rank_figures> in_sections(simulated_job& job, time_ns sections) {
   job.recording().made.close();
   const testing::indexed all(job.recording().made.open());
   const time_range whole = time_range_of(*all.snapshot);
-  ranks_builder builder(*all.snapshot, whole);
+  const figures_scope scope{all.snapshot.get(), whole};
+  ranks_builder builder(scope);
   const auto moment = [&](time_ns i) { return whole.begin + whole.length() * i / sections; };
   for (time_ns i = 0; i < sections; ++i) builder.add(all.index, {moment(i), moment(i + 1)});
   builder.find_peaks();

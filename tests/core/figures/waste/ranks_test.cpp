@@ -137,7 +137,8 @@ TEST(ranks, wait_as_long_where_a_section_ends_while_they_wait) {
   told.made.close();
   const testing::indexed all(told.made.open());
   const time_range whole = time_range_of(*all.snapshot);
-  ranks_builder builder(*all.snapshot, whole);
+  const figures_scope scope{all.snapshot.get(), whole};
+  ranks_builder builder(scope);
   // Rank 0 begins to wait at 30 us of each turn of 100 us, rank 1 comes at 90 us.
   const time_range sections[] = {
       {whole.begin, 70 * us}, {70 * us, 150 * us}, {150 * us, 170 * us}, {170 * us, whole.end}};

@@ -1,0 +1,97 @@
+#include "core/summary/passes/growing_figures.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "core/summary/figures/section_feed.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+constexpr time_ns most_without_steps = 10'000'000'000;
+constexpr time_ns share_without_steps = 10;
+
+/// What ended so long ago does not change any more.
+time_ns settling_time(const step_facts& steps, time_range whole) {
+  time_ns longest = 0;
+  for (const auto& [process, list] : steps.lists()) {
+    if (list.steps.empty()) continue;
+    const std::size_t n = list.steps.size();
+    const time_ns to = n < 3 ? whole.end : list.steps[n - 1].span.begin;
+    longest = std::max(longest, to - list.steps[n < 3 ? 0 : n - 3].span.begin);
+  }
+  return longest > 0 ? longest : std::min(whole.length() / share_without_steps, most_without_steps);
+}
+
+}  // namespace
+
+struct growing_figures::state {
+  explicit state(const growing_summary::outcome& first)
+      : first_late_chunks(first.late_chunks),
+        of(first),
+        scope{&of.trace(), time_range_of(of.trace())},
+        settled(scope, *of.sections->whole()->steps, *of.unsectioned) {}
+
+  /// Rows that came late are missing in what was added. True once adding all of it anew takes little of the time.
+  [[nodiscard]] bool is_worth_a_new_beginning(std::size_t late_chunks) const {
+    return late_chunks > first_late_chunks && steady::now() - begun >= first_took * worth_times;
+  }
+
+  /// False if what was added is not right for `next`.
+  bool go_on(const growing_summary::outcome& next) {
+    const time_range range = time_range_of(next.trace());
+    if (of.beginning != next.beginning || !of.trace().is_of_the_file_of(next.trace()) ||
+        range.begin != scope.range.begin || added > next.settled)
+      return false;
+    const growing_summary::outcome before = std::exchange(of, next);  // Until nothing points to it any more.
+    scope = {&of.trace(), range};
+    const time_ns until = added > 0 ? before.sections->run_of(added - 1, added - 1).end : range.begin;
+    return settled.go_on(*of.sections->whole()->steps, *of.unsectioned, until);
+  }
+
+  /// How many sections can be added for good.
+  [[nodiscard]] std::size_t settled_now() const {
+    const time_ns last = scope.range.end - settling_time(*of.sections->whole()->steps, scope.range);
+    std::size_t behind = added;
+    while (behind < of.settled && of.sections->run_of(behind, behind).end <= last) ++behind;
+    return behind;
+  }
+
+  using steady = std::chrono::steady_clock;
+  static constexpr int worth_times = 10;
+  steady::time_point begun = steady::now();
+  steady::duration first_took{};  ///< How long the first figures of this beginning took.
+  std::size_t first_late_chunks = 0;
+  growing_summary::outcome of;
+  figures_scope scope;
+  stored_figures_builder settled;
+  std::size_t added = 0;  ///< So many sections.
+};
+
+growing_figures::growing_figures(const stored_figures_options& options) : options_(options) {}
+growing_figures::~growing_figures() = default;
+
+std::size_t growing_figures::added() const { return state_ == nullptr ? 0 : state_->added; }
+
+result<stored_figures> growing_figures::build(const growing_summary::outcome& made,
+                                              const std::function<bool()>& goes_on) {
+  auto now = std::move(state_);
+  if (now != nullptr && (now->is_worth_a_new_beginning(made.late_chunks) || !now->go_on(made))) now.reset();
+  const bool first = now == nullptr;
+  if (first) now = std::make_unique<state>(made);
+  section_feed feed(*made.sections, options_, goes_on);
+  const std::size_t behind = now->settled_now();
+  if (const auto settled = feed.add(now->settled, now->added, behind); !settled) return tl::unexpected(settled.error());
+  now->added = behind;
+  stored_figures_builder rest(now->settled);
+  if (const auto added = feed.add(rest, behind, made.sections->sections().size()); !added)
+    return tl::unexpected(added.error());
+  if (const auto looked = feed.look(rest); !looked) return tl::unexpected(looked.error());
+  if (first) now->first_took = state::steady::now() - now->begun;
+  state_ = std::move(now);
+  return rest.take();
+}
+
+}  // namespace sluice::analysis

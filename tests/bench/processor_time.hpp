@@ -1,0 +1,14 @@
+#pragma once
+
+#include <time.h>
+
+namespace sluice {
+
+/// The processor time of this process so far, in seconds.
+inline double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace sluice
