@@ -54,14 +54,14 @@ class summary_view final : public view {
     if (answer.value != whole_) take(with, answer.value);
     draw_head(with, *answer.value);
     draw_age(with, *answer.value);
-    const analysis::report& all = *shown_;
-    if (is_empty(all.whole) && all.findings.empty() && !with.state.active()->live) {
+    if (is_empty(shown_->whole) && shown_->findings.empty() && !with.state.active()->live) {
       heading(with, "Nothing was recorded");
       remark(with, nothing_recorded);
     } else {
-      draw_finding_cards(with, all);
+      draw_finding_cards(with, *shown_);
     }
-    draw_rank_choice(with);
+    draw_rank_choice(with);  // It may show another rank from here on.
+    const analysis::report& all = *shown_;
     draw_held(with, all, grouping_of(with, answer));
     draw_copies(with, all);
     draw_unused(with, all);
