@@ -140,18 +140,4 @@ std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts
   return all;
 }
 
-bool same_curve(const curve_row& a, const curve_row& b) {
-  const auto key = [](const curve_row& row) {
-    return std::tie(row.what, row.layer, row.kind, row.way, row.category, row.device, row.pool, row.counter);
-  };
-  return key(a) == key(b);
-}
-
-bool same_owner(const lane_row& a, const lane_row& b) {
-  const auto key = [](const lane_row& row) {
-    return std::tie(row.what, row.way, row.process, row.device, row.stream, row.thread);
-  };
-  return key(a) == key(b);
-}
-
 }  // namespace sluice::analysis

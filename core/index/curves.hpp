@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "core/index/index.hpp"
@@ -62,8 +63,18 @@ struct index_slices {
 /// Returns the slices of all owners; steps last, and only if `facts` is set. Valid as long as `from` and `facts` are.
 [[nodiscard]] std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts);
 
-/// True if both rows describe the same curve, or lanes of the same owner, whatever their curve or lane numbers are.
-[[nodiscard]] bool same_curve(const trace::curve_row& a, const trace::curve_row& b);
-[[nodiscard]] bool same_owner(const trace::lane_row& a, const trace::lane_row& b);
+/// What tells a curve from others, and the owner of a lane from others, whatever the numbers of curve and lane are.
+[[nodiscard]] inline auto identity_of(const trace::curve_row& row) {
+  return std::tie(row.what, row.layer, row.kind, row.way, row.category, row.device, row.pool, row.counter);
+}
+[[nodiscard]] inline auto owner_of(const trace::lane_row& row) {
+  return std::tie(row.what, row.way, row.process, row.device, row.stream, row.thread);
+}
+[[nodiscard]] inline bool same_curve(const trace::curve_row& a, const trace::curve_row& b) {
+  return identity_of(a) == identity_of(b);
+}
+[[nodiscard]] inline bool same_owner(const trace::lane_row& a, const trace::lane_row& b) {
+  return owner_of(a) == owner_of(b);
+}
 
 }  // namespace sluice::analysis

@@ -11,8 +11,9 @@ bin_source::bin_source(const sources& from, bool categories) : from_(from) {
   if (from.stored != nullptr) {
     const analysis::stored_tiles& tiles = *from.stored->tiles;
     curves_.assign(tiles.curves().begin(), tiles.curves().end());
-    for (const trace::lane_row& lane : tiles.lanes()) {
-      if (owners_.empty() || !analysis::same_owner(owners_.back().about, lane)) owners_.push_back({lane, 0});
+    for (std::uint32_t i = 0; i < tiles.lanes().size(); ++i) {
+      const trace::lane_row& lane = tiles.lanes()[i];
+      if (owners_.empty() || !analysis::same_owner(owners_.back().about, lane)) owners_.push_back({lane, 0, i});
       ++owners_.back().lanes;
     }
     return;
@@ -22,7 +23,7 @@ bin_source::bin_source(const sources& from, bool categories) : from_(from) {
   for (const analysis::index_curve& curve : of_index_) curves_.push_back(curve.about);
   slices_ = analysis::slices_of(from.index, nullptr);
   for (const analysis::index_slices& each : slices_)
-    owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes())});
+    owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes()), 0});
 }
 
 analysis::bin_sources bin_source::bins() const {
@@ -62,8 +63,8 @@ result<void> bin_source::draw(std::size_t place, time_range range, std::uint32_t
                               std::vector<timeline::drawn_slice>& into) const {
   if (from_.stored != nullptr) {
     auto detail = analysis::bin_detail::exact;
-    auto drawn = from_.stored->tiles->draw(owners_[place].about.lane, from_.stored->tiles->grid_over(range, width),
-                                           bins(), detail, into);
+    auto drawn = from_.stored->tiles->draw(owners_[place].first, from_.stored->tiles->grid_over(range, width), bins(),
+                                           detail, into);
     say(detail);
     return drawn;
   }

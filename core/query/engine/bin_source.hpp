@@ -18,6 +18,7 @@ class bin_source {
   struct owner {
     trace::lane_row about;    ///< The row of its first lane.
     std::uint32_t lanes = 0;  ///< Number of lanes: rows of slices.
+    std::uint32_t first = 0;  ///< Position of its first lane in `stored_tiles::lanes`.
   };
   /// The bins of some curves, over about the requested range.
   struct sampled {

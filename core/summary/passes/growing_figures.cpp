@@ -1,11 +1,13 @@
 #include "core/summary/passes/growing_figures.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
+#include "core/figures/waste/idle_memory.hpp"
+#include "core/index/recording_facts.hpp"
 #include "core/summary/figures/section_feed.hpp"
+#include "core/summary/passes/new_beginning.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -25,6 +27,18 @@ time_ns settling_time(const step_facts& steps, time_range whole) {
   return longest > 0 ? longest : std::min(whole.length() / share_without_steps, most_without_steps);
 }
 
+/// False if what is known of the whole recording by now makes figures of its earlier parts others.
+bool found_alike(const recording_facts& before, const recording_facts& now) {
+  constexpr std::uint64_t enough_touches = idle_memory_builder::idle_works * idle_memory_builder::few_touches;
+  const bool same_pools = std::all_of(before.pools.begin(), before.pools.end(), [&](const auto& each) {
+    return std::any_of(now.pools.begin(), now.pools.end(), [&](const auto& pool) {
+      return pool.pool == each.pool && pool.has_blocks == each.has_blocks && pool.has_segments == each.has_segments;
+    });
+  });
+  return same_pools && before.with_kernels == now.with_kernels && before.tagged == now.tagged &&
+         std::min(before.touches, enough_touches) == std::min(now.touches, enough_touches);
+}
+
 }  // namespace
 
 struct growing_figures::state {
@@ -36,14 +50,15 @@ struct growing_figures::state {
 
   /// Rows that came late are missing in what was added. True once adding all of it anew takes little of the time.
   [[nodiscard]] bool is_worth_a_new_beginning(std::size_t late_chunks) const {
-    return late_chunks > first_late_chunks && steady::now() - begun >= first_took * worth_times;
+    return late_chunks > first_late_chunks && beginning.is_worth_another(of.unsectioned->events);
   }
 
   /// False if what was added is not right for `next`.
   bool go_on(const growing_summary::outcome& next) {
     const time_range range = time_range_of(next.trace());
     if (of.beginning != next.beginning || !of.trace().is_of_the_file_of(next.trace()) ||
-        range.begin != scope.range.begin || added > next.settled)
+        range.begin != scope.range.begin || added > next.settled ||
+        !found_alike(*of.sections->whole(), *next.sections->whole()))
       return false;
     const growing_summary::outcome before = std::exchange(of, next);  // Until nothing points to it any more.
     scope = {&of.trace(), range};
@@ -59,10 +74,7 @@ struct growing_figures::state {
     return behind;
   }
 
-  using steady = std::chrono::steady_clock;
-  static constexpr int worth_times = 10;
-  steady::time_point begun = steady::now();
-  steady::duration first_took{};  ///< How long the first figures of this beginning took.
+  new_beginning beginning;
   std::size_t first_late_chunks = 0;
   growing_summary::outcome of;
   figures_scope scope;
@@ -79,8 +91,7 @@ result<stored_figures> growing_figures::build(const growing_summary::outcome& ma
                                               const std::function<bool()>& goes_on) {
   auto now = std::move(state_);
   if (now != nullptr && (now->is_worth_a_new_beginning(made.late_chunks) || !now->go_on(made))) now.reset();
-  const bool first = now == nullptr;
-  if (first) now = std::make_unique<state>(made);
+  if (now == nullptr) now = std::make_unique<state>(made);
   section_feed feed(*made.sections, options_, goes_on);
   const std::size_t behind = now->settled_now();
   if (const auto settled = feed.add(now->settled, now->added, behind); !settled) return tl::unexpected(settled.error());
@@ -89,7 +100,7 @@ result<stored_figures> growing_figures::build(const growing_summary::outcome& ma
   if (const auto added = feed.add(rest, behind, made.sections->sections().size()); !added)
     return tl::unexpected(added.error());
   if (const auto looked = feed.look(rest); !looked) return tl::unexpected(looked.error());
-  if (first) now->first_took = state::steady::now() - now->begun;
+  now->beginning.ended(made.unsectioned->events);
   state_ = std::move(now);
   return rest.take();
 }

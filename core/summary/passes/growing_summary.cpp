@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/scratch_file.hpp"
+#include "core/summary/passes/new_beginning.hpp"
 #include "core/summary/passes/planned_sections.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/summary/passes/section_pass.hpp"
@@ -82,7 +83,8 @@ class growing_summary::state {
 
   [[nodiscard]] bool is_of_the_file_of(const trace::snapshot& now) const { return !of_ || of_->is_of_the_file_of(now); }
 
-  /// What the new chunks are: in order, or some behind what is settled, which asks for a new beginning.
+  /// False if it is time for a new beginning: rows came late, or blocks turned out to be of categories that none had
+  /// before, and so much time has passed that it is worth it.
   bool takes(const trace::snapshot& now) {
     const auto fresh = now.chunks().subspan(std::exchange(looked_at_, now.chunks().size()));
     newest_ = std::max(newest_, newest_begin(fresh));
@@ -90,14 +92,13 @@ class growing_summary::state {
       late_ += static_cast<std::size_t>(std::count_if(fresh.begin(), fresh.end(), [&](const trace::chunk_info& chunk) {
         return has_times(chunk) && bounded(chunk.min_time) < settled_.back().end;
       }));
-    return late_ == 0 || events_in(now) < 2 * events_at_first_;
+    return (late_ == 0 && !has_more_categories_) || !beginning_.is_worth_another(events_in(now));
   }
 
   /// Nothing if the recording goes on otherwise than what was settled says: then it must begin anew.
   result<std::optional<outcome>> go_on(std::shared_ptr<const trace::snapshot> now,
                                        const std::function<bool()>& goes_on) {
     const trace::snapshot& trace = *now;
-    if (!of_) events_at_first_ = events_in(trace);
     tables_ = trace.tables();
     scan_.go_on(trace, goes_on);
     if (!goes_on()) return cancelled(trace);
@@ -123,7 +124,7 @@ class growing_summary::state {
     section_pass rest(pass_);
     rest.begin(steps, into_rest, goes_on, goes_on);
     if (!rest.go_until(sections_.size())) return goes_on() ? unreadable(trace) : cancelled(trace);
-    if (!pass_.settle(rest)) return std::nullopt;
+    pass_.settle(rest);
     section_pass_result found = rest.finish();
     if (!found.complete) return goes_on() ? unreadable(trace) : cancelled(trace);
     const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
@@ -153,6 +154,11 @@ class growing_summary::state {
     joined = join(trace, *rest_to);
     if (!joined) return tl::unexpected(joined.error());
     auto sections = section_reader::of(*joined, sections_, std::move(for_figures));
+    beginning_.ended(events_in(trace));
+    const auto categories = std::count_if(ends.curves().begin(), ends.curves().end(),
+                                          [](const auto& row) { return row.what == trace::curve_kind::category; });
+    if (!categories_at_first_) categories_at_first_ = categories;
+    has_more_categories_ = categories > *categories_at_first_;
     return outcome{std::move(sections), std::move(facts), rest_to, settles, 0, late_};
   }
 
@@ -195,7 +201,9 @@ class growing_summary::state {
 
   const growing_summary_options options_;
   std::shared_ptr<const trace::snapshot> of_;  ///< The last snapshot.
-  std::uint64_t events_at_first_ = 0;
+  new_beginning beginning_;
+  std::optional<std::ptrdiff_t> categories_at_first_;
+  bool has_more_categories_ = false;
   std::size_t looked_at_ = 0;  ///< Chunks.
   time_ns newest_ = -latest_time;
   std::size_t late_ = 0;  ///< Chunks with rows that lie in sections that were settled before.

@@ -19,7 +19,7 @@ namespace sluice::analysis {
 struct growing_summary_options {
   double section_events = finalize_options{}.section_events;
   /// A section is settled once the recording has events that are so many ns later: its tiles are made and do not change. What
-  /// comes later still is drawn where single events are, and the summary begins anew when the recording is twice as long.
+  /// comes later still is drawn where single events are, and the summary begins anew when that takes a tenth of the time.
   trace::time_ns settles_after = 1'000'000'000;
 };
 

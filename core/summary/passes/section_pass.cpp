@@ -80,9 +80,9 @@ class section_pass::state {
     return true;
   }
 
-  bool settle(state& ahead) {
+  void settle(state& ahead) {
     ahead.chunks_written_ = chunks_written_ = into_->add_full_chunks(known_.chunks(), chunks_written_);
-    return work_.settle(*into_, ahead.work_);
+    work_.settle(*into_, ahead.work_);
   }
 
   section_pass_result finish() {
@@ -473,7 +473,7 @@ void section_pass::begin(std::shared_ptr<const step_facts> steps, section_writer
 }
 
 bool section_pass::go_until(std::size_t behind) { return state_->go_until(behind); }
-bool section_pass::settle(section_pass& ahead) { return state_->settle(*ahead.state_); }
+void section_pass::settle(section_pass& ahead) { state_->settle(*ahead.state_); }
 section_pass_result section_pass::finish() { return state_->finish(); }
 
 section_pass_result run_section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps,

@@ -41,9 +41,8 @@ class section_pass {
   /// Goes through the sections before number `behind`. False if a row could not be read, or it was stopped.
   [[nodiscard]] bool go_until(std::size_t behind);
   /// Writes what is left to be told of the sections so far: what runs when they begin, and chunks. `ahead` is a copy that has gone on to
-  /// the last section; it leaves that out. False if the recording goes on otherwise than what was settled before says: then
-  /// begin with a new one.
-  [[nodiscard]] bool settle(section_pass& ahead);
+  /// the last section; it leaves that out.
+  void settle(section_pass& ahead);
   /// Call once, after `go_until` of all sections.
   [[nodiscard]] section_pass_result finish();
 

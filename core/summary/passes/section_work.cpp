@@ -34,12 +34,25 @@ struct slice_owners {
     return place(threads, all.threads);
   }
 
-  [[nodiscard]] bool are_those_of(const slice_owners& other) const {
-    const auto same = [](const auto& here, const auto& there) {
-      return std::equal(here.begin(), here.end(), there.begin(), there.end(),
-                        [](const auto& a, const auto& b) { return a.key == b.key; });
+  /// These, with the lanes that they have by now, at their positions, and behind them those of `later` that are new.
+  [[nodiscard]] slice_owners with(const slice_owners& later) const {
+    slice_owners all = *this;
+    const auto add = [](const auto& from, auto& to) {
+      for (const auto& each : from) {
+        const auto known = std::find_if(to.begin(), to.end(), [&](const auto& have) { return have.key == each.key; });
+        known == to.end() ? to.push_back(each) : void(*known = each);
+      }
     };
-    return same(streams, other.streams) && same(directions, other.directions) && same(threads, other.threads);
+    add(later.streams, all.streams);
+    add(later.directions, all.directions);
+    add(later.threads, all.threads);
+    return all;
+  }
+
+  void put_into(recording_facts& facts) const {
+    facts.streams = streams;
+    facts.directions = directions;
+    facts.threads = threads;
   }
 };
 
@@ -87,9 +100,7 @@ std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std:
     if (!over.empty()) highest = std::max(highest, over.maximum);
   }
   owners_ = std::make_shared<const slice_owners>(slice_owners::of(part));
-  whole_->streams = owners_->streams;
-  whole_->directions = owners_->directions;
-  whole_->threads = owners_->threads;
+  owners_->put_into(*whole_);
   memory_use none;
   set_known_samples(first_and_highest_samples(none, part.counters()), none, counters_);
   samples_before_.clear();
@@ -98,12 +109,13 @@ std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std:
   return samples_before_ = samples_before(begins_[section + 1], none, part.counters());
 }
 
-bool section_work::settle(section_writer& into, section_work& ahead) {
-  if (written_for_ && !written_for_->are_those_of(*ahead.owners_)) return false;
+void section_work::settle(section_writer& into, section_work& ahead) {
+  // What was written before names owners by their positions.
+  if (written_for_) ahead.owners_ = std::make_shared<const slice_owners>(written_for_->with(*ahead.owners_));
+  ahead.owners_->put_into(*ahead.whole_);
   written_for_ = ahead.owners_;
   write_open_slices(into, *written_for_);
   ahead.written_ = written_;
-  return true;
 }
 
 void section_work::write_open_slices(section_writer& into, const slice_owners& owners) {
@@ -118,9 +130,7 @@ void section_work::write_open_slices(section_writer& into, const slice_owners& o
 }
 
 void section_work::put_facts(recording_facts& into) const {
-  into.streams = whole_->streams;
-  into.directions = whole_->directions;
-  into.threads = whole_->threads;
+  owners_->put_into(into);
   for (recording_facts::direction& each : into.directions) each.highest_rate = highest_rates_.at(each.key);
 }
 

@@ -38,8 +38,8 @@ class section_work {
                                                                               const std::function<bool()>& goes_on);
 
   /// Writes what runs at the begins of the sections so far, with the owners of `ahead`, a copy that has gone on to the last
-  /// section. That one then leaves them out. False, and writes nothing, if those written before have other numbers there.
-  [[nodiscard]] bool settle(section_writer& into, section_work& ahead);
+  /// section. That one then leaves them out. Owners keep the numbers that they had in what was written before.
+  void settle(section_writer& into, section_work& ahead);
 
   // After the last section:
 

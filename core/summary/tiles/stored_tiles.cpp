@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <tuple>
@@ -144,6 +145,20 @@ std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace
   return made->load() ? made : nullptr;
 }
 
+namespace {
+
+/// The lanes of a growing recording are numbered in the order in which they appeared.
+void put_together_by_owner(std::vector<trace::lane_row>& lanes) {
+  const auto before = [](const trace::lane_row& a, const trace::lane_row& b) { return owner_of(a) < owner_of(b); };
+  std::map<trace::lane_row, std::uint32_t, decltype(before)> firsts(before);
+  for (const trace::lane_row& each : lanes) firsts.try_emplace(each, each.lane);
+  std::stable_sort(lanes.begin(), lanes.end(), [&](const trace::lane_row& a, const trace::lane_row& b) {
+    return std::pair(firsts.at(a), a.depth) < std::pair(firsts.at(b), b.depth);
+  });
+}
+
+}  // namespace
+
 bool stored_tiles::load() {
   sections_ = section_list::of(trace_);
   if (!sections_ || !are_tiles(*sections_)) return false;
@@ -152,6 +167,7 @@ bool stored_tiles::load() {
     if (curves_[i].curve != i || !std::isfinite(curves_[i].maximum)) return false;
   for (std::size_t i = 0; i < lanes_.size(); ++i)
     if (lanes_[i].lane != i || lanes_[i].depth >= timeline::slice_set::lane_limit) return false;
+  put_together_by_owner(lanes_);
   const auto roots = timeline::root_tiles(sections_->begin(), sections_->end() - 1);
   if (roots.front().begin != sections_->begin() || roots.back().end() != sections_->end()) return false;
   root_level_ = roots.front().level;
@@ -379,9 +395,10 @@ void stored_tiles::put_peaks(const tile_view& rows, std::size_t first, std::size
 result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from, bin_detail& detail,
                                 std::vector<timeline::drawn_slice>& into) const {
   std::uint32_t behind = first;
-  while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
-  drawn_owners of{tile_content::lanes, std::vector<std::uint32_t>(behind - first)};
-  std::iota(of.numbers.begin(), of.numbers.end(), first);
+  drawn_owners of{tile_content::lanes, {}};
+  for (; behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first]); ++behind)
+    of.numbers.push_back(lanes_[behind].lane);
+  std::sort(of.numbers.begin(), of.numbers.end());
   note_drawn(of);
   std::vector<piece> pieces = pieces_of(grid, of, from, detail);
   std::erase_if(pieces, [](const piece& each) { return each.outside; });
@@ -419,7 +436,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       }
       if (l >= behind - first) continue;
       const time_range over = range_of(part);
-      const auto lane_number = static_cast<std::uint32_t>(first + l);
+      const std::uint32_t lane_number = lanes_[first + l].lane;
       const tile_rows* const rows = (*tiles)[p].of(lane_number);
       if (rows == nullptr) continue;
       const stored_bins<drawn_bin> stored = rows->lane(lane_number);

@@ -54,7 +54,8 @@ class stored_tiles {
 
   [[nodiscard]] const std::shared_ptr<const section_list>& sections() const { return sections_; }
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
-  /// The lanes (rows of slices). Lanes of one stream, direction or thread are adjacent, the upper ones first.
+  /// The lanes (rows of slices). Lanes of one stream, direction or thread are adjacent, the upper ones first; their numbers
+  /// need not be.
   [[nodiscard]] std::span<const trace::lane_row> lanes() const { return lanes_; }
 
   /// The bins over `range`, of the bin length nearest to range / `width` by ratio: 0.7 to 1.5 times `width` bins, plus

@@ -148,9 +148,10 @@ bool stored_tiles::prepare(const tile& which) const {
 }
 
 void stored_tiles::take_over(const stored_tiles& before) const {
-  if (before.curves_.size() != curves_.size() || before.lanes_.size() != lanes_.size()) return;
+  // What has a number in a settled tile keeps it; more may have come.
   const auto copy = [](const drawn_times& from, drawn_times& to) {
-    for (std::size_t i = 0; i < to.size(); ++i) to[i].store(from[i].load(std::memory_order_relaxed));
+    for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
+      to[i].store(from[i].load(std::memory_order_relaxed));
   };
   copy(before.curves_drawn_, curves_drawn_);
   copy(before.lanes_drawn_, lanes_drawn_);

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "core/index/tensor_facts.hpp"
 
@@ -39,7 +41,11 @@ tile_maker::tile_maker(trace::file_writer& to, std::span<const trace::section_ro
   go_on(to, sections, of, true);
 }
 
-tile_maker tile_maker::of_growing(trace::file_writer& to) { return tile_maker(to); }
+tile_maker tile_maker::of_growing(trace::file_writer& to) {
+  tile_maker made(to);
+  made.growing_ = true;
+  return made;
+}
 
 void tile_maker::go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of,
                        bool ends) {
@@ -53,29 +59,85 @@ void tile_maker::go_on(trace::file_writer& to, std::span<const trace::section_ro
 
 bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
   const auto facts = from.tensors(*of_);
-  const std::vector<index_curve> curves = curves_of(from, facts.get(), whole_);
+  std::vector<index_curve> curves = curves_of(from, facts.get(), whole_);
   const std::vector<index_slices> slices = slices_of(from, facts.get());
-  if (!stacks_) {
-    for (const index_curve& curve : curves) {
-      curves_.push_back(curve.about);
-      curves_.back().maximum = -std::numeric_limits<double>::infinity();
-    }
-    stacks_.emplace(curves_, of_->tables());
-    lanes_ = lane_rows(slices);
-    choose_levels();
-  }
-  if (curves.size() != curves_.size() || lane_rows(slices).size() != lanes_.size()) return false;
+  if (!take_numbers(curves, lane_rows(slices))) return false;
   last = std::min(last, sections_.size() - 1);
   const time_range inside = common_of(whole_, {sections_[first].time, sections_[last].end});
   if (inside.length() > 0)
     for (std::size_t c = 0; c < curves.size(); ++c)
       curves_[c].maximum = std::max(curves_[c].maximum, curves[c].over(inside).maximum);
+  // Of a recording that grows, later sections may be shorter than all before.
+  for (std::size_t i = first; growing_ && i <= last; ++i) {
+    const unsigned level = tile_of(sections_[i]).level;
+    if (leaves_out_ && level + most_levels_left_out < lowest_level_) return false;
+    if (!leaves_out_) lowest_level_ = std::min(lowest_level_, level);
+  }
   for (std::size_t i = first; i <= last; ++i) {
     const tile where = tile_of(sections_[i]);
     const unsigned bin_level = std::max(where.level, lowest_level_) - trace::tile_bins_log2;
-    put(where, fill_tile(where, bin_level, curves, *stacks_, slices, whole_.end));
+    filled_tile made = fill_tile(where, bin_level, curves, *stacks_, slices, whole_.end);
+    std::vector<lane_bins> lanes(lanes_.size());
+    for (std::size_t lane = 0; lane < numbers_.size(); ++lane) lanes[numbers_[lane]] = std::move(made.lanes[lane]);
+    made.lanes = std::move(lanes);
+    put(where, std::move(made));
   }
   added_ = last + 1;
+  return true;
+}
+
+bool tile_maker::take_numbers(std::vector<index_curve>& curves, std::span<const trace::lane_row> lanes) {
+  const bool first = !stacks_;
+  const auto same_lane = [](const trace::lane_row& a, const trace::lane_row& b) {
+    return a.depth == b.depth && same_owner(a, b);
+  };
+  const std::size_t curves_before = curves_.size(), lanes_before = lanes_.size();
+  std::vector<index_curve> numbered(curves_.size());
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const index_curve& curve = curves[i];
+    const auto is_it = [&](const trace::curve_row& row) { return same_curve(row, curve.about); };
+    const auto same_place = curves_.begin() + static_cast<std::ptrdiff_t>(std::min(i, curves_.size()));
+    const bool moved = same_place == curves_.end() || !is_it(*same_place);
+    const auto known = moved ? std::find_if(curves_.begin(), curves_.end(), is_it) : same_place;
+    const auto number = static_cast<std::size_t>(known - curves_.begin());
+    if (known == curves_.end()) {
+      curves_.push_back(curve.about);
+      curves_.back().curve = static_cast<std::uint32_t>(number);
+      curves_.back().maximum = -std::numeric_limits<double>::infinity();
+      numbered.emplace_back();
+    }
+    numbered[number] = curve;
+    numbered[number].about.curve = static_cast<std::uint32_t>(number);
+  }
+  if (!std::equal(lanes.begin(), lanes.end(), listed_.begin(), listed_.end(), same_lane)) {
+    const auto before = [](const trace::lane_row& a, const trace::lane_row& b) {
+      return std::pair(owner_of(a), a.depth) < std::pair(owner_of(b), b.depth);
+    };
+    std::map<trace::lane_row, std::uint32_t, decltype(before)> known(before);
+    for (const trace::lane_row& row : lanes_) known.emplace(row, row.lane);
+    numbers_.clear();
+    for (const trace::lane_row& lane : lanes) {
+      const auto [place, fresh] = known.try_emplace(lane, static_cast<std::uint32_t>(lanes_.size()));
+      if (fresh) lanes_.push_back(lane);
+      if (fresh) lanes_.back().lane = place->second;
+      numbers_.push_back(place->second);
+    }
+    listed_.assign(lanes.begin(), lanes.end());
+  }
+  const bool complete = std::all_of(numbered.begin(), numbered.end(), [](const index_curve& each) {
+    return each.steps != nullptr || each.sample != nullptr;
+  });
+  const bool more = curves_.size() > curves_before || lanes_.size() > lanes_before;
+  if (!complete || (more && !first && !growing_)) return false;
+  curves = std::move(numbered);
+  if (first || more) stacks_.emplace(curves_, of_->tables());
+  if (first) choose_levels();
+  if (!more) return true;
+  // What was made before has none of the new ones.
+  for (auto& [where, share] : shares_) {
+    share.curves.resize(curves_.size());
+    share.lanes.resize(lanes_.size());
+  }
   return true;
 }
 
@@ -118,9 +180,11 @@ void tile_maker::choose_levels() {
   events /= std::max(count, 1.0);
   const double bins = filled_bins * trace::tile_bins * static_cast<double>(curves_.size() + lanes_.size());
   lowest_level_ = lowest;
+  leaves_out_ = false;
   if (curves_.size() + lanes_.size() < few_owners) return;
   while (lowest_level_ < std::min(root_level_, lowest + most_levels_left_out) && bins > most_bins_an_event * events) {
     ++lowest_level_;
+    leaves_out_ = true;
     events *= fan_out;
   }
 }

@@ -30,8 +30,11 @@ class tile_maker {
 
   /// Adds sections [first, last], which follow those of the last call. If `from` contains more than these sections,
   /// only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false if `from`
-  /// has other curves or lanes than before, as in a contradictory file: then nothing more may be added.
+  /// lacks a curve that was there before, if tiles of a recording that grows need more levels than were left out, or if it has more curves or lanes though the recording does not grow, as in a
+  /// contradictory file: then nothing more may be added.
   [[nodiscard]] bool add(const index& from, std::size_t first, std::size_t last);
+  /// The curves so far.
+  [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   /// The number of sections that were added.
   [[nodiscard]] std::size_t added() const { return added_; }
   /// Writes the lists of curves and lanes. Call after the last section.
@@ -42,6 +45,8 @@ class tile_maker {
  private:
   explicit tile_maker(trace::file_writer& to) : to_(&to) {}
   void choose_levels();
+  /// Numbers the curves and lanes of an index as before, and those that are new behind them. False: see `add`.
+  [[nodiscard]] bool take_numbers(std::vector<index_curve>& curves, std::span<const trace::lane_row> lanes);
   [[nodiscard]] bool is_written(const timeline::tile& which) const { return which.level >= lowest_level_; }
   void put(const timeline::tile& where, filled_tile made);
 
@@ -51,10 +56,14 @@ class tile_maker {
   time_range whole_;
   unsigned root_level_ = 0;
   std::size_t added_ = 0;
-  unsigned lowest_level_ = 0;             ///< Tiles below it are not written.
+  unsigned lowest_level_ = 0;  ///< Tiles below it are not written.
+  bool leaves_out_ = false;    ///< Some are below it.
+  bool growing_ = false;
   std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
   std::optional<curve_stacks> stacks_;    ///< Of `curves_`; nothing before the first section.
   std::vector<trace::lane_row> lanes_;
+  std::vector<trace::lane_row> listed_;  ///< The lanes of the last index,
+  std::vector<std::uint32_t> numbers_;   ///< and which these are of `lanes_`.
   /// What tiles contribute to those above them, until their neighbors exist: at most one of each level.
   std::vector<std::pair<timeline::tile, filled_tile>> shares_;
 };
