@@ -48,11 +48,16 @@ void retries_builder::add_failures(std::span<const trace::alloc_failed_event> al
   for (const trace::alloc_failed_event& row : all) {
     if (row.thread == trace::thread_id::none) continue;
     const trace::device_id device = is_host_resident(row.kind) ? trace::device_id::none : row.device;
-    std::vector<attempt>& attempts = threads_[{row.process, row.thread, device}];
-    const auto at = std::lower_bound(attempts.begin(), attempts.end(), row,
-                                     [](const attempt& a, const auto& b) { return in_order(a.row, b); });
-    if (at == attempts.end() || in_order(row, at->row)) attempts.insert(at, {row, {}});
+    threads_[{row.process, row.thread, device}].push_back({row, {}});
     wanted_ = wanted_ || is_of_driver(row.layer);
+  }
+  // Of those known before, the first stays: it has the block that served it.
+  const auto before = [](const attempt& a, const attempt& b) { return in_order(a.row, b.row); };
+  for (auto& [thread, attempts] : threads_) {
+    std::stable_sort(attempts.begin(), attempts.end(), before);
+    const auto again = std::unique(attempts.begin(), attempts.end(),
+                                   [&](const attempt& a, const attempt& b) { return !before(a, b); });
+    attempts.erase(again, attempts.end());
   }
 }
 

@@ -16,14 +16,20 @@ copy_figures figures_of(const content_copy& copy) {
   return {1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
 }
 
+/// If two are equally large, takes the lower id, so that the order of arrival does not matter.
 template <class Group>
-void add_to(Group& group, copy_figures& figures, const content_copy& copy) {
-  figures.add(figures_of(copy));
-  if (copy.check == trace::content_check::exact) ++group.exact;
+void keep_largest(Group& group, const content_copy& copy) {
   const bool first_of_equals = copy.bytes == group.largest_bytes && copy.event < group.largest;
   if (group.largest != trace::event_id::none && copy.bytes <= group.largest_bytes && !first_of_equals) return;
   group.largest = copy.event;
   group.largest_bytes = copy.bytes;
+}
+
+template <class Group>
+void add_to(Group& group, copy_figures& figures, const content_copy& copy) {
+  figures.add(figures_of(copy));
+  if (copy.check == trace::content_check::exact) ++group.exact;
+  keep_largest(group, copy);
 }
 
 /// The values of `groups`, most bytes first; equal ones in the order of their keys.
@@ -159,19 +165,6 @@ void duplicates_builder::add(const copy_contents& contents, const index& from, t
   }
 }
 
-namespace {
-
-void add_to(repeating_stack& to, const content_copy& copy, const repeat_figures& figures) {
-  to.figures.add(figures);
-  // If two are equally large, take the lower id, so that the order of arrival does not matter.
-  const bool first_of_equals = copy.bytes == to.largest_bytes && copy.event < to.largest;
-  if (to.largest != trace::event_id::none && copy.bytes <= to.largest_bytes && !first_of_equals) return;
-  to.largest = copy.event;
-  to.largest_bytes = copy.bytes;
-}
-
-}  // namespace
-
 duplicate_figures duplicates_builder::figures(const copy_contents& contents) const {
   const needless_copies found(contents, scope_.range);
   const stacks_of_calls stacks(stacks_);
@@ -181,9 +174,11 @@ duplicate_figures duplicates_builder::figures(const copy_contents& contents) con
   std::map<trace::stack_id, repeating_stack> repeating;
   for (const needless_copies::repeat& each : found.repeats_) {
     const trace::stack_id stack = stacks.of(*each.copy);
-    add_to(whole, *each.copy, each.figures);
-    repeating[stack].stack = stack;
-    add_to(repeating[stack], *each.copy, each.figures);
+    repeating_stack& of = repeating[stack];
+    of.stack = stack;
+    of.figures.add(each.figures);
+    keep_largest(of, *each.copy);
+    keep_largest(whole, *each.copy);
   }
   made.all.largest = whole.largest;
   for (const auto& [id, stack] : repeating) made.stacks.push_back(stack);
@@ -199,8 +194,9 @@ duplicate_figures duplicates_builder::figures(const copy_contents& contents) con
   std::map<trace::stack_id, zero_stack> zeros;
   for (const content_copy* const each : found.zeros_) {
     const trace::stack_id stack = stacks.of(*each);
-    zeros[stack].stack = stack;
-    add_to(zeros[stack], zeros[stack].all, *each);
+    zero_stack& of = zeros[stack];
+    of.stack = stack;
+    add_to(of, of.all, *each);
   }
   made.all.zeros = most_first(zeros, [](const zero_stack& each) { return each.all; });
   return made;

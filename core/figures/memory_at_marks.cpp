@@ -84,10 +84,9 @@ bool has_marks(const trace::snapshot& from) {
 bool marks_builder::goes_on() const { return !left_out_ || !has_marks(*scope_.trace); }
 
 void marks_builder::add(const index& from, time_range run) {
-  if (!has_marks(*scope_.trace)) {
-    left_out_ = true;
-    return;
-  }
+  any_ = any_ || has_marks(*scope_.trace);
+  left_out_ = left_out_ || !any_;
+  if (!any_) return;
   const std::size_t first = marks_.size();
   if (first < mark_limit) add_marks(run);
   add_totals(from.memory(), first);

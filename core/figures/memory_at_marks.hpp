@@ -86,6 +86,7 @@ class marks_builder {
   void put_segments();
 
   const figures_scope& scope_;
+  bool any_ = false;       ///< The recording has marks.
   bool left_out_ = false;  ///< Runs were added while there were no marks at all.
   std::vector<program_mark> marks_;
   time_ns read_until_ = all_time.begin;                         ///< Of counters and pools.

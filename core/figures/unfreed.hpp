@@ -33,7 +33,6 @@ class cut_end {
 /// Collects the blocks born in a range and never freed, from section indexes. Private to core.
 class unfreed_builder {
  public:
-  /// The recording `of` must outlive this object.
   explicit unfreed_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
 
   /// Adds the never-freed blocks if `run`, the time range that `from` covers, is the last one. O(blocks).

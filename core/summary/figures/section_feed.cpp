@@ -40,7 +40,7 @@ struct coming_index {
   std::future<read_index> read;
 };
 
-/// Indexes in the order in which they are needed. Whoever reads them must not outlive what they read for.
+/// Indexes in the order in which they are needed. At the end it waits for those who still read.
 class coming_indexes {
  public:
   coming_indexes() = default;
@@ -132,7 +132,7 @@ result<void> section_feed::add(stored_figures_builder& to, std::size_t first, st
 result<void> section_feed::look(stored_figures_builder& at) {
   std::set<std::size_t> wanted;
   for (const time_ns moment : at.moments()) wanted.insert(from_.section_at(moment));
-  const std::size_t at_once = std::min<std::size_t>(options_.several_cores ? 2 : 1, ahead_);
+  const std::size_t at_once = options_.several_cores ? 2 : 1;
   coming_indexes coming;
   auto next = wanted.begin();
   std::size_t reads = 0;

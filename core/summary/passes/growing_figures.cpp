@@ -1,7 +1,6 @@
 #include "core/summary/passes/growing_figures.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "core/figures/waste/idle_memory.hpp"

@@ -23,9 +23,10 @@ class growing_figures {
   growing_figures& operator=(const growing_figures&) = delete;
 
   /// Builds the figures of `made`, an outcome of the same `growing_summary` as the ones before, or of another. Begins anew
-  /// if that has, or if steps, ranks, shared memory or which devices run kernels came out otherwise than they seemed. Rows that came later than their
-  /// section was added are missing until then; because of these it begins anew when that takes a tenth of the time at most. Errors: those of `build_stored_figures`; after one, the next call begins
-  /// anew. O(new events + those of two steps + sections with a peak + checked copies).
+  /// if that has, and if steps, ranks, shared memory, or which devices run kernels came out otherwise than they seemed.
+  /// Rows that came later than their section was added are missing; for these it begins anew when that takes a tenth of
+  /// the time at most. After an error, the next call begins anew. Errors: those of `build_stored_figures`.
+  /// O(new events + those of two steps + sections with a peak + checked copies).
   [[nodiscard]] result<stored_figures> build(const growing_summary::outcome& made,
                                              const std::function<bool()>& goes_on = {});
   /// How many sections have been added for good.

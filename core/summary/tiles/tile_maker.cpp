@@ -86,53 +86,57 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
   return true;
 }
 
-bool tile_maker::take_numbers(std::vector<index_curve>& curves, std::span<const trace::lane_row> lanes) {
-  const bool first = !stacks_;
-  const auto same_lane = [](const trace::lane_row& a, const trace::lane_row& b) {
-    return a.depth == b.depth && same_owner(a, b);
-  };
-  const std::size_t curves_before = curves_.size(), lanes_before = lanes_.size();
+bool tile_maker::number_curves(std::vector<index_curve>& curves) {
   std::vector<index_curve> numbered(curves_.size());
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    const index_curve& curve = curves[i];
+    index_curve& curve = curves[i];
     const auto is_it = [&](const trace::curve_row& row) { return same_curve(row, curve.about); };
-    const auto same_place = curves_.begin() + static_cast<std::ptrdiff_t>(std::min(i, curves_.size()));
-    const bool moved = same_place == curves_.end() || !is_it(*same_place);
-    const auto known = moved ? std::find_if(curves_.begin(), curves_.end(), is_it) : same_place;
+    const bool in_place = i < curves_.size() && is_it(curves_[i]);
+    const auto known = in_place ? curves_.begin() + static_cast<std::ptrdiff_t>(i)
+                                : std::find_if(curves_.begin(), curves_.end(), is_it);
     const auto number = static_cast<std::size_t>(known - curves_.begin());
+    curve.about.curve = static_cast<std::uint32_t>(number);
     if (known == curves_.end()) {
       curves_.push_back(curve.about);
-      curves_.back().curve = static_cast<std::uint32_t>(number);
       curves_.back().maximum = -std::numeric_limits<double>::infinity();
       numbered.emplace_back();
     }
     numbered[number] = curve;
-    numbered[number].about.curve = static_cast<std::uint32_t>(number);
   }
-  if (!std::equal(lanes.begin(), lanes.end(), listed_.begin(), listed_.end(), same_lane)) {
-    const auto before = [](const trace::lane_row& a, const trace::lane_row& b) {
-      return std::pair(owner_of(a), a.depth) < std::pair(owner_of(b), b.depth);
-    };
-    std::map<trace::lane_row, std::uint32_t, decltype(before)> known(before);
-    for (const trace::lane_row& row : lanes_) known.emplace(row, row.lane);
-    numbers_.clear();
-    for (const trace::lane_row& lane : lanes) {
-      const auto [place, fresh] = known.try_emplace(lane, static_cast<std::uint32_t>(lanes_.size()));
-      if (fresh) lanes_.push_back(lane);
-      if (fresh) lanes_.back().lane = place->second;
-      numbers_.push_back(place->second);
-    }
-    listed_.assign(lanes.begin(), lanes.end());
-  }
-  const bool complete = std::all_of(numbered.begin(), numbered.end(), [](const index_curve& each) {
-    return each.steps != nullptr || each.sample != nullptr;
-  });
-  const bool more = curves_.size() > curves_before || lanes_.size() > lanes_before;
-  if (!complete || (more && !first && !growing_)) return false;
   curves = std::move(numbered);
+  return std::all_of(curves.begin(), curves.end(),
+                     [](const index_curve& each) { return each.steps != nullptr || each.sample != nullptr; });
+}
+
+bool tile_maker::number_lanes(std::span<const trace::lane_row> lanes) {
+  const auto same_lane = [](const trace::lane_row& a, const trace::lane_row& b) {
+    return a.depth == b.depth && same_owner(a, b);
+  };
+  if (std::equal(lanes.begin(), lanes.end(), listed_.begin(), listed_.end(), same_lane)) return true;
+  listed_.assign(lanes.begin(), lanes.end());
+  const auto before = [](const trace::lane_row& a, const trace::lane_row& b) {
+    return std::pair(owner_of(a), a.depth) < std::pair(owner_of(b), b.depth);
+  };
+  std::map<trace::lane_row, std::uint32_t, decltype(before)> known(before);
+  for (const trace::lane_row& row : lanes_) known.emplace(row, row.lane);
+  numbers_.clear();
+  for (trace::lane_row lane : lanes) {
+    lane.lane = static_cast<std::uint32_t>(lanes_.size());
+    const auto [place, fresh] = known.try_emplace(lane, lane.lane);
+    if (fresh) lanes_.push_back(lane);
+    numbers_.push_back(place->second);
+  }
+  return numbers_.size() == lanes_.size();
+}
+
+bool tile_maker::take_numbers(std::vector<index_curve>& curves, std::span<const trace::lane_row> lanes) {
+  const bool first = !stacks_;
+  const std::size_t curves_before = curves_.size(), lanes_before = lanes_.size();
+  if (!number_curves(curves) || !number_lanes(lanes)) return false;
+  const bool more = curves_.size() > curves_before || lanes_.size() > lanes_before;
+  if (more && !first && !growing_) return false;
   if (first || more) stacks_.emplace(curves_, of_->tables());
   if (first) choose_levels();
-  if (!more) return true;
   // What was made before has none of the new ones.
   for (auto& [where, share] : shares_) {
     share.curves.resize(curves_.size());

@@ -30,8 +30,9 @@ class tile_maker {
 
   /// Adds sections [first, last], which follow those of the last call. If `from` contains more than these sections,
   /// only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false if `from`
-  /// lacks a curve that was there before, if tiles of a recording that grows need more levels than were left out, or if it has more curves or lanes though the recording does not grow, as in a
-  /// contradictory file: then nothing more may be added.
+  /// lacks a curve or lane that was there before, or, of a recording that does not grow, has others, as in a contradictory
+  /// file; also if sections of a recording that grows have become too short for the levels that are left out. Then nothing
+  /// more may be added.
   [[nodiscard]] bool add(const index& from, std::size_t first, std::size_t last);
   /// The curves so far.
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
@@ -45,7 +46,10 @@ class tile_maker {
  private:
   explicit tile_maker(trace::file_writer& to) : to_(&to) {}
   void choose_levels();
-  /// Numbers the curves and lanes of an index as before, and those that are new behind them. False: see `add`.
+  /// Puts the curves of an index in the order of their numbers; those that are new get the next ones. False: one is missing.
+  [[nodiscard]] bool number_curves(std::vector<index_curve>& curves);
+  /// Finds the numbers of an index's lanes in the same way.
+  [[nodiscard]] bool number_lanes(std::span<const trace::lane_row> lanes);
   [[nodiscard]] bool take_numbers(std::vector<index_curve>& curves, std::span<const trace::lane_row> lanes);
   [[nodiscard]] bool is_written(const timeline::tile& which) const { return which.level >= lowest_level_; }
   void put(const timeline::tile& where, filled_tile made);
