@@ -5,7 +5,10 @@
 
 JOB: ddp        DistributedDataParallel
      fsdp2      fully_shard of each layer and of the model
-     pipeline   two stages split by hand, activations and gradients by send and receive
+     pipeline   a stage a rank, split by hand; activations and gradients by send and receive
+     mesh       for an even number of ranks: pairs share each layer (tensor parallel, by hand), and ranks of the same place in their pairs
+                average their gradients (DistributedDataParallel); all ranks sum the gradients' norm
+     mesh_fsdp2 the same by torch's own parallelize_module and fully_shard
 --late: this rank computes MS longer in each step, so the others wait for it.
 Each rank appends a line of JSON to FILE: {"rank", "peak": torch's max_memory_allocated, "steps", "late_ms": in all, as CUDA events measured it,
 "host_ms": how long its host took for all steps but the first}.
@@ -97,6 +100,76 @@ def sharded(model):
     return fully_shard(model)
 
 
+def mesh_of_pairs():
+    from torch.distributed.device_mesh import init_device_mesh
+
+    return init_device_mesh("cuda", (SIZE // 2, 2), mesh_dim_names=("data", "tensor"))
+
+
+class shared_layer(nn.Module):
+    """Two linear layers, of which each rank of a pair has half: it sums what they compute, and backward the gradients of their input."""
+
+    def __init__(self, pair):
+        super().__init__()
+        self.first, self.second = nn.Linear(WIDTH, WIDTH // 2), nn.Linear(WIDTH // 2, WIDTH)
+
+        class sum_backward(torch.autograd.Function):
+            @staticmethod
+            def forward(_, x):
+                return x.view_as(x)
+
+            @staticmethod
+            def backward(_, gradient):
+                gradient = gradient.clone()
+                dist.all_reduce(gradient, group=pair)
+                return gradient
+
+        class sum_forward(torch.autograd.Function):
+            @staticmethod
+            def forward(_, x):
+                x = x.clone()
+                dist.all_reduce(x, group=pair)
+                return x
+
+            @staticmethod
+            def backward(_, gradient):
+                return gradient
+
+        self.sum_backward, self.sum_forward = sum_backward, sum_forward
+
+    def forward(self, x):
+        x = self.sum_backward.apply(x)
+        return self.sum_forward.apply(self.second(nn.functional.gelu(self.first(x))))
+
+
+def mesh(steps, more, host):
+    ranks = mesh_of_pairs()
+    model = nn.Sequential(*[shared_layer(ranks.get_group("tensor")) for _ in range(LAYERS)]).cuda()
+    model = nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL], process_group=ranks.get_group("data"))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for _ in range(steps):
+        x = torch.randn(BATCH, WIDTH, device="cuda")
+        loss = model(x).square().mean()
+        more()
+        loss.backward()
+        norm = torch.stack([each.grad.square().sum() for each in model.parameters()]).sum()
+        dist.all_reduce(norm)
+        optimizer.step()
+        optimizer.zero_grad()
+        host.step_done()
+
+
+def in_mesh(model):
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    ranks = mesh_of_pairs()
+    for each in model:
+        parallelize_module(each, ranks["tensor"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        fully_shard(each, mesh=ranks["data"])
+    return fully_shard(model, mesh=ranks["data"])
+
+
 def pipeline(steps, more, host, parts=4):
     """Forward of all parts of the batch, then backward of all (GPipe). The last stage has a large head, too."""
     first, last = RANK == 0, RANK == SIZE - 1
@@ -131,7 +204,7 @@ def pipeline(steps, more, host, parts=4):
 
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("job", choices=["ddp", "fsdp2", "pipeline"])
+    options.add_argument("job", choices=["ddp", "fsdp2", "pipeline", "mesh", "mesh_fsdp2"])
     options.add_argument("--truth", required=True)
     options.add_argument("--steps", type=int, default=30)
     options.add_argument("--late", type=int, default=-1)
@@ -145,9 +218,11 @@ def main():
     more = late(chosen.late_ms if chosen.late == RANK else 0)
     if chosen.job == "pipeline":
         pipeline(chosen.steps, more, host)
+    elif chosen.job == "mesh":
+        mesh(chosen.steps, more, host)
     else:
-        wrap = sharded if chosen.job == "fsdp2" else lambda model: nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL])
-        data_parallel(wrap, chosen.steps, more, host)
+        wraps = {"ddp": lambda model: nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL]), "fsdp2": sharded, "mesh_fsdp2": in_mesh}
+        data_parallel(wraps[chosen.job], chosen.steps, more, host)
     line = json.dumps({"rank": RANK, "peak": torch.cuda.max_memory_allocated(), "steps": chosen.steps, "late_ms": more.total(), "host_ms": host.milliseconds()})
     with open(chosen.truth, "a") as out:
         fcntl.flock(out, fcntl.LOCK_EX)

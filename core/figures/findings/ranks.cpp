@@ -293,18 +293,28 @@ bool find_awaited_rank(finder& in, const ranks& all) {
   return true;
 }
 
+/// The mean length of a rank's steps but the first and the last, in ns, with the time between them.
+std::uint64_t mean_step(const finder& in, const rank_figures& of) {
+  for (const step_summary& each : in.of.steps)
+    if (each.process == of.process && each.count > 2 && each.steps.size() > 2)
+      return static_cast<std::uint64_t>(each.steps.back().span.begin - each.steps[1].span.begin) / (each.count - 2);
+  return 0;
+}
+
 void find_slow_rank(finder& in, const ranks& all) {
   const bool known = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.steps >= least_recurring; });
   const outlier step = highest(all, [](const rank_figures& of) { return of.median_step; });
-  if (!known || step.share() < imbalanced) return;
-  const double lost = static_cast<double>(step.excess()) * static_cast<double>(step.rank->steps);
+  // Ranks that wait for each other take equally long, though most steps of one may be longer and some shorter.
+  const auto mean = [&](const rank_figures& of) { return mean_step(in, of); };
+  const std::uint64_t excess = std::min(step.excess(), beyond(mean(*step.rank), usual(all, *step.rank, mean)));
+  if (!known || static_cast<double>(excess) < imbalanced * static_cast<double>(step.value)) return;
+  const double lost = static_cast<double>(excess) * static_cast<double>(step.rank->steps);
   if (lost < warned_time_share * in.working) return;
-  finding& f =
-      in.add(finding_kind::rank_imbalance,
-             fmt::format("A step of rank {} takes {}, {} more than those of the other ranks ({}).", step.rank->rank,
-                         time_text(step.value), time_text(step.excess()), time_text(step.usual)) +
-                 why_slow(in, all, *step.rank, work_of(in, all, *step.rank), static_cast<std::uint64_t>(lost)),
-             "Give all ranks the same work: batches of the same size and length, the same number of layers.");
+  finding& f = in.add(finding_kind::rank_imbalance,
+                      fmt::format("A step of rank {} takes {}, {} more than those of the other ranks ({}).",
+                                  step.rank->rank, time_text(step.value), time_text(excess), time_text(step.usual)) +
+                          why_slow(in, all, *step.rank, work_of(in, all, *step.rank), static_cast<std::uint64_t>(lost)),
+                      "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   f.saves = in.time(lost, saving_basis::measured);
 }
 

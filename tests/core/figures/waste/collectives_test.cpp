@@ -75,6 +75,7 @@ struct stages {
   std::size_t tensor = 1;  ///< Ranks of each stage of a replica.
   std::size_t slow = 99;   ///< The kernels of this stage take `more` us longer.
   time_ns more = 0;
+  time_ns apart = 0;  ///< A rank has received so many us after the other one has sent.
   [[nodiscard]] std::size_t ranks() const { return count * replicas * tensor; }
   [[nodiscard]] std::size_t rank(std::size_t replica, std::size_t stage, std::size_t part) const {
     return (replica * count + stage) * tensor + part;
@@ -105,7 +106,7 @@ void pipeline(simulated_job& job, const stages& of) {
   };
   const auto send = [&](std::size_t replica, std::size_t stage) {
     each_part([&](std::size_t part) {
-      job.meet({of.rank(replica, stage, part), of.rank(replica, stage + 1, part)}, 20, 1, send_and_receive);
+      job.meet({of.rank(replica, stage, part), of.rank(replica, stage + 1, part)}, 20, 1, send_and_receive, of.apart);
     });
   };
   for (int step = 0; step < 12; ++step) {
@@ -141,6 +142,15 @@ TEST(collectives, of_a_pipeline_are_pairs_of_sends_and_receives) {
   pipeline(job, {.replicas = 2, .slow = 2, .more = 100});
   const auto ranks = job.recording().waste().ranks;
   ASSERT_EQ(ranks.size(), 8U);
+  expect_waits(job, ranks);
+}
+
+/// As between four GPUs that NVLink joins: 13 us, for 2 MiB and for 4 MiB.
+TEST(collectives, of_a_pipeline_end_when_the_message_has_arrived) {
+  simulated_job job(4);
+  pipeline(job, {.slow = 1, .more = 300, .apart = 13});
+  const auto ranks = job.recording().waste().ranks;
+  ASSERT_EQ(ranks.size(), 4U);
   expect_waits(job, ranks);
 }
 

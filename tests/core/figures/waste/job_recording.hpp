@@ -61,15 +61,17 @@ class simulated_job {
   }
   /// The rank's device has nothing to do.
   void pause(std::size_t rank, time_ns length) { now_[rank] += length; }
-  /// Each of these ranks waits for the last of them, on its stream of this number; then it takes all of them `length`.
+  /// Each of these ranks waits for the last of them, on its stream of this number; then it takes all of them `length`, and
+  /// each next one `apart` longer than the one before.
   void meet(const std::vector<std::size_t>& ranks, time_ns length, std::uint64_t stream,
-            std::string_view name = all_reduce) {
+            std::string_view name = all_reduce, time_ns apart = 0) {
     time_ns last = 0;
     for (const std::size_t rank : ranks) last = std::max(last, now_[rank]);
     for (const std::size_t rank : ranks) {
       kernel(recording_, process(rank), now_[rank], last + length, name, 1000 * process(rank) + stream);
       waited_[rank] += last - now_[rank];
       now_[rank] = last + length;
+      length += apart;
     }
   }
   /// The rank's host waits for its device until now, for so long.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/core/figures/reports.hpp"
 #include "tests/core/figures/waste/job_recording.hpp"
 
@@ -207,6 +209,38 @@ TEST(ranks, have_the_median_length_of_their_steps) {
   ASSERT_EQ(ranks.size(), 2U);
   EXPECT_EQ(ranks[0].median_step, 100 * us);
   EXPECT_EQ(ranks[1].median_step, 150 * us);
+}
+
+/// What is said of two ranks whose steps take so many us in turn.
+std::string words_about_steps(const std::array<std::vector<time_ns>, 2>& lengths) {
+  wasteful_recording told;
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    add_rank(told, 10 + rank, static_cast<std::int64_t>(rank));
+    alloc(told, 10 + rank, 0, 1 + rank, mib);
+    time_ns now = 10;
+    for (time_ns i = 0; i < 20; ++i) {
+      auto row = told.made.event<trace::marker_event>(now * us);
+      row.process = trace::process_id{10 + rank};
+      row.step = i;
+      row.name = told.made.text("step");
+      told.made.writer().add(row);
+      kernel(told, 10 + rank, now, now + 80, "gemm");
+      now += lengths[rank][static_cast<std::size_t>(i) % lengths[rank].size()];
+    }
+  }
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  return found == nullptr ? "" : found->text;
+}
+
+TEST(rank_imbalance, names_the_rank_whose_steps_take_longer) {
+  const std::string words = words_about_steps({{{100}, {150}}});
+  EXPECT_NE(words.find("A step of rank 1 takes"), std::string::npos) << words;
+}
+
+/// As of a job of four ranks whose hosts take turns in being late: the medians differed by an eighth, the whole by nothing.
+TEST(rank_imbalance, is_none_of_ranks_whose_steps_take_equally_long_in_all) {
+  EXPECT_EQ(words_about_steps({{{100, 100, 150}, {120, 120, 110}}}), "");
 }
 
 TEST(rank_imbalance, names_the_rank_that_the_others_wait_for_and_what_it_has_more_of) {
