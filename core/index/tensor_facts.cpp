@@ -40,7 +40,8 @@ std::shared_ptr<const step_facts> find_steps(const index& from, const trace::sna
       const auto blocks = blocks_for_pattern(from.memory(), row.id);
       const auto launches = from.step_marks().launches_of(row.id);
       const auto kernels = from.step_marks().kernels_of(row.id);
-      take(row.id, infer_steps({row.id, blocks, launches, kernels, clues, trace.tables(), end}));
+      const auto times = from.step_marks().kernel_times_of(row.id);
+      take(row.id, infer_steps({row.id, blocks, launches, kernels, times, clues, trace.tables(), end}));
     }
   return made;
 }

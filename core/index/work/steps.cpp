@@ -82,9 +82,17 @@ std::vector<trace::process_id> step_marks::processes() const {
   return all;
 }
 
+bool step_marks::tells_steps_of(trace::process_id process) const {
+  const auto known = by_process_.find(process);
+  if (known == by_process_.end()) return false;
+  const process_marks& of = known->second;
+  return !of.marks.empty() || std::max({of.profiler.size(), of.named.size(), of.on_device.size()}) >= 2;
+}
+
 void step_marks::add(const trace::kernel_event& row) {
   latest_kernels& of = kernels_[row.process];
   of.all.push_back({bounded(row.time), row.id, row.name});
+  of.sample(bounded(row.time));
   ++kernels_kept_;
   if (of.all.size() >= 2 * most_kernels_) of.keep_latest(most_kernels_, kernels_kept_);
   // With very many processes, fewer kernels of each.
@@ -92,6 +100,15 @@ void step_marks::add(const trace::kernel_event& row) {
     most_kernels_ /= 2;
     for (auto& [process, kernels] : kernels_) kernels.keep_latest(most_kernels_, kernels_kept_);
   }
+}
+
+void step_marks::latest_kernels::sample(time_ns time) {
+  if (seen++ % stride != 0) return;
+  times.push_back(time);
+  if (times.size() < most_sampled_kernels) return;
+  for (std::size_t i = 0; 2 * i < times.size(); ++i) times[i] = times[2 * i];
+  times.resize(times.size() / 2);
+  stride *= 2;
 }
 
 void step_marks::latest_kernels::keep_latest(std::size_t most, std::size_t& kept) {
@@ -108,6 +125,14 @@ std::vector<kernel_start> step_marks::kernels_of(trace::process_id process) cons
   std::vector<kernel_start> all = found->second.all;
   std::sort(all.begin(), all.end());
   if (all.size() > most_kernels_) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most_kernels_));
+  return all;
+}
+
+std::vector<time_ns> step_marks::kernel_times_of(trace::process_id process) const {
+  const auto found = kernels_.find(process);
+  if (found == kernels_.end()) return {};
+  std::vector<time_ns> all = found->second.times;
+  std::sort(all.begin(), all.end());
   return all;
 }
 
@@ -319,7 +344,6 @@ std::size_t after_longest_gap(std::span<const kernel_start> kernels, std::size_t
 }  // namespace
 
 step_list find_pattern(std::span<const block_record* const> blocks, time_ns end) {
-  if (blocks.size() > most_pattern_blocks) blocks = blocks.last(most_pattern_blocks);
   const sequence all = symbols_of(blocks);
   const std::size_t period = best_period(all);
   if (period == 0) return {};

@@ -44,10 +44,10 @@ struct process_steps {
   step_list steps;
 };
 
-/// The most blocks that `find_pattern` looks at: the last blocks in its list.
-inline constexpr std::size_t most_pattern_blocks = 200'000;
 /// The most kernels of a process that `find_kernel_pattern` looks at.
 inline constexpr std::size_t most_pattern_kernels = std::size_t{1} << 15;
+/// The most kernels of a process of whose times a sample is kept.
+inline constexpr std::size_t most_sampled_kernels = std::size_t{1} << 14;
 
 /// The begin of a kernel.
 struct kernel_start {
@@ -78,9 +78,13 @@ class step_marks {
   /// mark begins a step that lasts until the next mark; the last step lasts until `end`, the end of the recording.
   [[nodiscard]] step_list of(trace::process_id process, time_ns end) const;
   [[nodiscard]] std::vector<trace::process_id> processes() const;
+  /// True if the process has said so far when steps begin: then `of` finds some.
+  [[nodiscard]] bool tells_steps_of(trace::process_id process) const;
   void add(const trace::kernel_event& row);
   /// The latest kernels of a process, in order of time: at most `most_pattern_kernels`, fewer if there are many processes.
   [[nodiscard]] std::vector<kernel_start> kernels_of(trace::process_id process) const;
+  /// When kernels of a process began, in order: of all, or evenly of every second, fourth, ..., once they are many.
+  [[nodiscard]] std::vector<time_ns> kernel_times_of(trace::process_id process) const;
   /// The graph launches of a process, in order of time.
   [[nodiscard]] std::vector<graph_launch> launches_of(trace::process_id process) const;
 
@@ -107,6 +111,9 @@ class step_marks {
   std::map<trace::process_id, std::vector<graph_launch>> launches_;
   struct latest_kernels {
     std::vector<kernel_start> all;
+    std::vector<time_ns> times;  ///< Of every `stride`-th kernel.
+    std::uint64_t seen = 0, stride = 1;
+    void sample(time_ns time);
     void keep_latest(std::size_t most, std::size_t& kept);
   };
   static constexpr std::size_t most_kernels_of_all = std::size_t{1} << 20;
@@ -125,7 +132,7 @@ inline constexpr std::size_t least_pattern_blocks = 16;
 /// Infers steps from the pattern of allocations: a sequence of sizes and stacks that occurs at least three times, with
 /// nine in ten allocations equal. `blocks` are those of one process and layer, in order of birth. A step begins where
 /// the least memory is in use. Known errors: a program whose shapes change each step has no such pattern; one that
-/// repeats itself within a step may be cut there. O(n) for at most `most_pattern_blocks`.
+/// repeats itself within a step may be cut there. O(n).
 [[nodiscard]] step_list find_pattern(std::span<const block_record* const> blocks, time_ns end);
 
 /// Infers steps from the pattern of kernels' names, for programs that allocate nothing in their loop. The first step

@@ -342,7 +342,7 @@ std::vector<const block_record*> of_busiest_thread(std::span<const block_record*
 
 /// True if at least half of the process's kernels begin within the steps. Libraries that try out kernels, or compile,
 /// repeat themselves too, but do little of the work. The last step may have been stretched to the end.
-bool hold_the_work(const step_list& steps, std::span<const kernel_start> kernels) {
+bool hold_the_work(const step_list& steps, std::span<const time_ns> kernels) {
   if (kernels.empty()) return true;
   const time_ns begin = steps.steps.front().span.begin;
   const step& last = steps.steps.back();
@@ -350,28 +350,33 @@ bool hold_the_work(const step_list& steps, std::span<const kernel_start> kernels
                             ? last.span.length()
                             : (last.span.begin - begin) / static_cast<time_ns>(steps.steps.size() - 1);
   const time_ns end = std::min(last.span.end, last.span.begin + 2 * usual);
-  const auto inside = std::count_if(kernels.begin(), kernels.end(),
-                                    [&](const kernel_start& each) { return each.time >= begin && each.time < end; });
+  const auto inside =
+      std::lower_bound(kernels.begin(), kernels.end(), end) - std::lower_bound(kernels.begin(), kernels.end(), begin);
   return 2 * static_cast<std::size_t>(inside) >= kernels.size();
 }
 
-std::span<const graph_launch> after(std::span<const graph_launch> launches, time_ns time) {
-  const auto first = std::upper_bound(launches.begin(), launches.end(), time,
-                                      [](time_ns t, const graph_launch& each) { return t < each.time; });
-  return launches.subspan(static_cast<std::size_t>(first - launches.begin()));
+time_ns time_in(const graph_launch& each) { return each.time; }
+time_ns time_in(const kernel_start& each) { return each.time; }
+time_ns time_in(time_ns each) { return each; }
+
+/// What of a list in order of time lies in [from, until).
+template <class T>
+std::span<const T> within(std::span<const T> all, time_ns from, time_ns until) {
+  const auto first_at = [&](time_ns time) {
+    return std::partition_point(all.begin(), all.end(), [=](const T& each) { return time_in(each) < time; });
+  };
+  const auto first = first_at(from), behind = first_at(std::max(from, until));
+  return all.subspan(static_cast<std::size_t>(first - all.begin()), static_cast<std::size_t>(behind - first));
 }
 
-}  // namespace
-
-step_list infer_steps(const step_evidence& by) {
-  step_evidence of = by;
-  if (of.blocks.size() > most_pattern_blocks) of.blocks = of.blocks.last(most_pattern_blocks);
+step_list infer_from(const step_evidence& of) {
   const std::vector<phased_block> phased = phases_of(of);
   const step_list training = find_training_steps(phased, of.end);
   if (!training.steps.empty()) {
     const auto backward = std::find_if(phased.rbegin(), phased.rend(),
                                        [](const phased_block& each) { return each.phase == step_phase::backward; });
-    const step_list graphs = find_graph_steps(after(of.launches, backward->block->born), of.end);
+    const auto later = within(of.launches, backward->block->born + 1, latest_time + 1);
+    const step_list graphs = find_graph_steps(later, of.end);
     return graphs.steps.size() > training.steps.size() ? graphs : training;
   }
   if (!of.blocks.empty()) {
@@ -379,14 +384,70 @@ step_list infer_steps(const step_evidence& by) {
     const auto busiest = of_busiest_thread(of.blocks);
     step_list loop = find_loop(
         busiest, [&](const block_record& block) { return lines.of(block.stack); }, of.end);
-    if (!loop.steps.empty() && hold_the_work(loop, of.kernels)) return loop;
+    if (!loop.steps.empty() && hold_the_work(loop, of.kernel_times)) return loop;
     step_list pattern = find_pattern(of.blocks, of.end);
-    if (!pattern.steps.empty() && !are_layers(pattern, phased) && hold_the_work(pattern, of.kernels)) return pattern;
+    if (!pattern.steps.empty() && !are_layers(pattern, phased) && hold_the_work(pattern, of.kernel_times))
+      return pattern;
   }
   step_list graphs = find_graph_steps(of.launches, of.end);
   if (!graphs.steps.empty()) return graphs;
   step_list kernels = find_kernel_pattern(of.kernels, of.end);
-  return !kernels.steps.empty() && hold_the_work(kernels, of.kernels) ? kernels : step_list{};
+  return !kernels.steps.empty() && hold_the_work(kernels, of.kernel_times) ? kernels : step_list{};
+}
+
+/// Adds steps that follow those in `to`, with the next numbers.
+void append(std::span<const step> from, std::vector<step>& to) {
+  for (step each : from) {
+    each.number = static_cast<std::int64_t>(to.size());
+    to.push_back(each);
+  }
+}
+
+}  // namespace
+
+std::size_t steps_in_windows::take(const step_evidence& by, const step_window& size) {
+  const time_ns until = by.blocks[size.blocks]->born;
+  step_evidence here = by;
+  here.blocks = by.blocks.first(size.blocks);
+  here.launches = within(by.launches, from_, until);
+  here.kernels = {};
+  here.kernel_times = within(by.kernel_times, from_, until);
+  here.end = until;
+  const step_list of_window = infer_from(here);
+  const auto behind = [&](time_ns time) {
+    from_ = time;
+    const auto first = std::partition_point(by.blocks.begin(), by.blocks.end(),
+                                            [=](const block_record* each) { return each->born < time; });
+    return std::max<std::size_t>(1, static_cast<std::size_t>(first - by.blocks.begin()));
+  };
+  if (of_window.steps.size() < least_steps) {
+    held_ = 0;  // What was found before is all that there is.
+    return behind(by.blocks[size.blocks / 2]->born);
+  }
+  found_.resize(found_.size() - std::exchange(held_, least_steps - 1));
+  append(of_window.steps, found_);
+  return behind(found_[found_.size() - held_].span.begin);
+}
+
+step_list steps_in_windows::with_rest(const step_evidence& by) const {
+  step_evidence rest = by;
+  rest.launches = within(by.launches, from_, latest_time + 1);
+  rest.kernels = within(by.kernels, from_, latest_time + 1);
+  rest.kernel_times = within(by.kernel_times, from_, latest_time + 1);
+  const step_list last = infer_from(rest);
+  if (found_.empty()) return last;
+  step_list all{step_source::pattern, found_};
+  if (last.steps.empty()) return all;
+  all.steps.resize(found_.size() - held_);
+  append(last.steps, all.steps);
+  return all;
+}
+
+step_list infer_steps(const step_evidence& by, const step_window& size) {
+  steps_in_windows windows;
+  step_evidence left = by;
+  while (left.blocks.size() >= size.due()) left.blocks = left.blocks.subspan(windows.take(left, size));
+  return windows.with_rest(left);
 }
 
 step_list find_graph_steps(std::span<const graph_launch> launches, time_ns end) {

@@ -61,15 +61,40 @@ struct step_evidence {
   trace::process_id process{};
   std::span<const block_record* const> blocks;  ///< Of one layer, in order of birth.
   std::span<const graph_launch> launches;       ///< In order of time.
-  std::span<const kernel_start> kernels;        ///< In order of time.
+  std::span<const kernel_start> kernels;        ///< The latest, in order of time.
+  std::span<const time_ns> kernel_times;        ///< Of all kernels, or of an even sample, in order.
   const process_clues& clues;
   const trace::tables& tables;
   time_ns end = 0;  ///< Of the recording.
 };
 
+/// From how many blocks steps are inferred at a time, in a process that has many.
+struct step_window {
+  std::size_t blocks = std::size_t{1} << 17;
+  std::size_t behind = std::size_t{1} << 16;  ///< So many that follow must be known: then it is known which were freed.
+  [[nodiscard]] std::size_t due() const { return blocks + behind; }
+};
+
+/// Infers the steps of a process of any length, window by window, so that steps that were found do not change any more. Of
+/// each window the last steps are looked at again together with the next one's.
+class steps_in_windows {
+ public:
+  /// Call when there are `size.due()` blocks. Infers the steps of the first `size.blocks`. Returns how many blocks are not
+  /// needed any more, at least one: leave them out at the next call. Cost: that of `infer_steps` for the window.
+  [[nodiscard]] std::size_t take(const step_evidence& by, const step_window& size);
+  /// All steps, with those of the blocks that are left.
+  [[nodiscard]] step_list with_rest(const step_evidence& by) const;
+
+ private:
+  std::vector<step> found_;  ///< With those at its end that are to be looked at again.
+  std::size_t held_ = 0;     ///< How many these are.
+  time_ns from_ = -latest_time;
+};
+
 /// Infers the steps: of a training loop; else by the outermost loop of the Python code; else by the pattern of
 /// allocations; else by graph launches; else by the pattern of kernels. Except for a training, the steps must hold half
-/// of the program's kernels. If a program trains to warm up and then launches graphs, by these.
-[[nodiscard]] step_list infer_steps(const step_evidence& by);
+/// of the program's kernels. If a program trains to warm up and then launches graphs, by these. A program with many blocks
+/// is looked at in windows.
+[[nodiscard]] step_list infer_steps(const step_evidence& by, const step_window& size = {});
 
 }  // namespace sluice::analysis

@@ -14,12 +14,12 @@
 namespace sluice::analysis {
 namespace {
 
-constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 40 MiB.
+constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 56 MiB.
+constexpr std::size_t least_window = 4 * least_pattern_blocks;
 
 }  // namespace
 
-recording_scan::recording_scan(const trace::tables& tables)
-    : tables_(tables), clues_(tables), most_births_(2 * most_pattern_blocks) {}
+recording_scan::recording_scan(const trace::tables& tables) : tables_(tables), clues_(tables) {}
 
 recording_scan::recording_scan(const trace::snapshot& of, const std::function<bool()>& wanted)
     : recording_scan(of.tables()) {
@@ -34,7 +34,7 @@ void recording_scan::go_on(const trace::snapshot& grown, const std::function<boo
 
 void recording_scan::settle() {
   contents_.settle();
-  for (auto& [of, births] : births_) births.keep_latest(most_pattern_blocks);  // More are not looked at.
+  for (auto& [process, births] : births_) births.settle();
   std::erase_if(only_in_checkpoints_,
                 [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
 }
@@ -100,33 +100,81 @@ void recording_scan::take(const trace::alloc_event& row) {
   take_block(row, row.time);
   allocated_.insert(raw(row.block));
   if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
-  births& of = births_[{row.process, row.layer}];
+  births_of_process& all = births_[row.process];
+  births& of = all.layers[row.layer];
   of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.thread, row.bytes});
+  all.highest = std::max(all.highest, raw(row.block));
   ++births_kept_;
-  if (of.last.size() >= most_births_) {
-    births_kept_ -= of.last.size() - most_births_ / 2;
-    of.keep_latest(most_births_ / 2);
-  }
+  if (of.last.size() >= window_.due()) infer_steps_of(row.process, all, of);
   if (births_kept_ > most_births) keep_births_within_bounds();
 }
 
-void recording_scan::births::keep_latest(std::size_t most) {
+void recording_scan::take(const trace::free_event& row) {
+  if (const auto known = births_.find(row.process); known != births_.end())
+    known->second.frees.emplace_back(row.block, bounded(row.time));
+}
+
+block_record recording_scan::birth::as_block() const {
+  block_record made;
+  made.id = block;
+  made.born = born;
+  made.bytes = bytes;
+  made.stack = stack;
+  made.thread = thread;
+  if (died != trace::unknown_time) made.died = std::max(born, died);
+  return made;
+}
+
+void recording_scan::births_of_process::settle() {
   const auto earlier = [](const birth& a, const birth& b) {
     return std::tuple(a.born, a.order) < std::tuple(b.born, b.order);
   };
-  timeline::sort_runs(last, earlier);
-  if (last.size() > most) last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(most));
+  std::vector<birth*> known;
+  for (auto& [layer, of] : layers) {
+    timeline::sort_runs(of.last, earlier);
+    for (birth& each : of.last) known.push_back(&each);
+  }
+  if (frees.empty()) return;
+  id_lookup places;
+  places.expect_run(known.size());
+  for (std::size_t i = 0; i < known.size(); ++i) places.put(raw(known[i]->block), i);
+  std::erase_if(frees, [&](const auto& each) {
+    const std::size_t place = places.find(raw(each.first));
+    if (place == id_lookup::none) return raw(each.first) <= highest;  // Of a block that is needed no more.
+    if (known[place]->died == trace::unknown_time) known[place]->died = each.second;
+    return true;
+  });
 }
 
+void recording_scan::infer_steps_of(trace::process_id process, births_of_process& all, births& of) {
+  if (of.last.size() < window_.due()) return;
+  all.settle();
+  const auto leave_out = [&](std::size_t count) {
+    of.last.erase(of.last.begin(), of.last.begin() + static_cast<std::ptrdiff_t>(count));
+    births_kept_ -= count;
+  };
+  if (marks_.tells_steps_of(process)) return leave_out(of.last.size() - window_.blocks);
+  const auto launches = marks_.launches_of(process);
+  const auto times = marks_.kernel_times_of(process);
+  while (of.last.size() >= window_.due()) {
+    std::vector<block_record> blocks;
+    std::vector<const block_record*> in_order;
+    for (std::size_t i = 0; i <= window_.blocks; ++i) blocks.push_back(of.last[i].as_block());
+    for (const block_record& block : blocks) in_order.push_back(&block);
+    leave_out(of.steps.take({process, in_order, launches, {}, times, clues_, tables_, 0}, window_));
+  }
+}
+
+/// With very many processes, steps are inferred from fewer blocks of each at a time.
 void recording_scan::keep_births_within_bounds() {
-  while (births_kept_ > most_births / 2 && most_births_ > 2 * least_pattern_blocks) {
-    most_births_ /= 2;
-    births_kept_ = 0;
-    for (auto& [of, births] : births_) {
-      births.keep_latest(most_births_ / 2);
-      births.last.shrink_to_fit();
-      births_kept_ += births.last.size();
-    }
+  while (births_kept_ > most_births && window_.blocks > least_window) {
+    window_.blocks /= 2;
+    window_.behind /= 2;
+    for (auto& [process, all] : births_)
+      for (auto& [layer, of] : all.layers) {
+        infer_steps_of(process, all, of);
+        of.last.shrink_to_fit();
+      }
   }
 }
 
@@ -315,48 +363,20 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
   for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
-  std::vector<std::pair<trace::process_id, const births*>> unmarked;
-  deaths died;
-  time_ns earliest = latest_time;
-  for (const trace::process_row& row : tables_.processes.rows()) {
-    if (all.sources().contains(row.id)) continue;
-    const births* const pattern_births = births_for_pattern(row.id);
-    if (pattern_births == nullptr) {
-      take(row.id, steps_of(row.id, {}, {}, {}, end));
-      continue;
-    }
-    unmarked.emplace_back(row.id, pattern_births);
-    earliest = std::min(earliest, pattern_births->last.front().born);
-    if (unmarked.size() == 1) died.places.expect_run(pattern_births->last.size());
-    for (const birth& each : pattern_births->last) died.expect(each.block);
-  }
-  if (!died.times.empty()) find_deaths(died, earliest);
   const std::vector<loss_checkpoint> checkpoints = loss_checkpoints();
-  for (const auto& [process, of] : unmarked) take(process, steps_of(process, of->last, died, checkpoints, end));
+  for (const trace::process_row& row : tables_.processes.rows())
+    if (!all.sources().contains(row.id)) take(row.id, steps_of(row.id, births_for_pattern(row.id), checkpoints, end));
   return made;
 }
 
 const recording_scan::births* recording_scan::births_for_pattern(trace::process_id process) const {
+  const auto known = births_.find(process);
+  if (known == births_.end()) return nullptr;
   for (const trace::layer layer : pattern_layers) {
-    const auto known = births_.find({process, layer});
-    if (known != births_.end() && known->second.count >= least_pattern_blocks) return &known->second;
+    const auto of = known->second.layers.find(layer);
+    if (of != known->second.layers.end() && of->second.count >= least_pattern_blocks) return &of->second;
   }
   return nullptr;
-}
-
-void recording_scan::find_deaths(deaths& of, time_ns earliest) const {
-  using row = trace::free_event;
-  const auto needed = trace::column_set<row>::of(&row::block, &trace::event_base::time);
-  std::vector<row> frees;
-  for (const chunk_reach& reach : chunks_.known()) {
-    const auto chunk = static_cast<std::size_t>(reach.chunk);
-    if (of_->chunks()[chunk].type != trace::row_type::free || reach.end < earliest) continue;
-    if (!of_->read_into(chunk, frees, needed)) continue;
-    for (const row& each : frees)
-      if (const std::size_t place = of.places.find(raw(each.block));
-          place != id_lookup::none && of.times[place] == trace::unknown_time)
-        of.times[place] = bounded(each.time);
-  }
 }
 
 /// Like `memory_use::infer_deaths`.
@@ -375,25 +395,19 @@ void recording_scan::infer_deaths(trace::process_id process, std::span<const los
   }
 }
 
-step_list recording_scan::steps_of(trace::process_id process, std::span<const birth> last, const deaths& known,
+step_list recording_scan::steps_of(trace::process_id process, const births* of,
                                    std::span<const loss_checkpoint> checkpoints, time_ns end) const {
-  std::vector<block_record> blocks(last.size());
+  std::vector<block_record> blocks;
   std::vector<const block_record*> in_order;
-  for (std::size_t i = 0; i < last.size(); ++i) {
-    block_record& block = blocks[i];
-    block.id = last[i].block;
-    block.born = last[i].born;
-    block.bytes = last[i].bytes;
-    block.stack = last[i].stack;
-    block.thread = last[i].thread;
-    const time_ns died = known.times[known.places.find(raw(block.id))];
-    if (died != trace::unknown_time) block.died = std::max(block.born, died);
-    in_order.push_back(&block);
-  }
+  if (of != nullptr)
+    for (const birth& each : of->last) blocks.push_back(each.as_block());
+  for (const block_record& block : blocks) in_order.push_back(&block);
   infer_deaths(process, checkpoints, blocks);
   const auto launches = marks_.launches_of(process);
   const auto kernels = marks_.kernels_of(process);
-  return infer_steps({process, in_order, launches, kernels, clues_, tables_, end});
+  const auto times = marks_.kernel_times_of(process);
+  const step_evidence by{process, in_order, launches, kernels, times, clues_, tables_, end};
+  return of == nullptr ? infer_steps(by) : of->steps.with_rest(by);
 }
 
 unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed) {

@@ -26,6 +26,7 @@
 #include "core/index/recording_facts.hpp"
 #include "core/index/work/copy_contents.hpp"
 #include "core/index/work/steps.hpp"
+#include "core/index/work/training_steps.hpp"
 #include "core/trace/file/reader.hpp"
 
 /// Collects what must be known of the whole recording before its sections can be summarized, from all rows once in file
@@ -103,8 +104,8 @@ class recording_scan {
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
   /// The first sample of each counter, pool and device.
   [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
-  /// Finds the steps of all processes. If some must be inferred from allocations, rereads the frees: O(frees). If many
-  /// processes have many blocks, fewer than `most_pattern_blocks` of each process's latest blocks are used.
+  /// Finds the steps of all processes. Those that must be inferred from allocations have been, but for the last ones, as rows
+  /// were added. Where many processes have many blocks, each is inferred from fewer at a time (`step_window`).
   [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
 
  private:
@@ -115,20 +116,21 @@ class recording_scan {
     trace::stack_id stack{};
     trace::thread_id thread{};
     std::uint64_t bytes = 0;
+    time_ns died = trace::unknown_time;
+    [[nodiscard]] block_record as_block() const;
   };
-  /// The latest births of a process in a layer.
+  /// Births in a layer from which steps are to be inferred yet.
   struct births {
     std::uint64_t count = 0;
     std::vector<birth> last;
-    /// Keeps the latest `most`, in order of time. O(births) if they came nearly in that order.
-    void keep_latest(std::size_t most);
+    steps_in_windows steps;
   };
-  struct deaths {
-    id_lookup places;
-    std::vector<time_ns> times;  ///< By place of the block; unknown_time: never.
-    void expect(trace::block_id block) {
-      if (places.put(raw(block), times.size()).second) times.push_back(trace::unknown_time);
-    }
+  struct births_of_process {
+    std::map<trace::layer, births> layers;
+    std::uint64_t highest = 0;                               ///< Id of a block.
+    std::vector<std::pair<trace::block_id, time_ns>> frees;  ///< That births were not told of yet.
+    /// Puts births in order of time, and tells them of frees. O(births) if they came nearly in that order.
+    void settle();
   };
   template <class Row>
   void each(std::size_t chunk);
@@ -144,6 +146,7 @@ class recording_scan {
   void take(const trace::loss_event& row) { note(row, losses_); }
   void take(const trace::checkpoint_event& row);
   void take(const trace::alloc_event& row);
+  void take(const trace::free_event& row);
   void take(const trace::live_block_event& row);
   void take(const trace::alloc_failed_event& row) { faults_.add(row); }
   void take(const trace::api_call_event& row);
@@ -165,12 +168,12 @@ class recording_scan {
                     std::span<block_record> blocks) const;
   /// The readable chunks with rows of a type.
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
+  /// Infers steps while there are blocks for a window.
+  void infer_steps_of(trace::process_id process, births_of_process& all, births& of);
   void keep_births_within_bounds();
+  /// Those from which steps are inferred; null: there are too few.
   [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
-  /// `of` are blocks that were born at `earliest` or later.
-  void find_deaths(deaths& of, time_ns earliest) const;
-  /// `last`: births in order of time.
-  [[nodiscard]] step_list steps_of(trace::process_id process, std::span<const birth> last, const deaths& known,
+  [[nodiscard]] step_list steps_of(trace::process_id process, const births* of,
                                    std::span<const loss_checkpoint> checkpoints, time_ns end) const;
 
   const trace::tables& tables_;
@@ -214,10 +217,9 @@ class recording_scan {
   std::set<trace::pool_id> with_segments_;
   std::set<trace::device_id> with_kernels_;
   std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
-  std::map<std::pair<trace::process_id, trace::layer>, births> births_;
+  std::map<trace::process_id, births_of_process> births_;
   std::size_t births_kept_ = 0;  ///< Number of births kept, of all processes.
-  std::size_t
-      most_births_;  ///< Most births per process and layer; a cut keeps half. Halved when all births are too many.
+  step_window window_;           ///< Halved when all births are too many.
 };
 
 /// What figures need of the whole recording. `malformed`: the rows that the pass over its sections counted. `known` must outlive

@@ -1,0 +1,91 @@
+// Steps of programs with so many blocks that they are looked at in windows: those that one look at all of them finds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/index/memory/categories.hpp"
+#include "core/index/work/training_steps.hpp"
+#include "core/trace/file/reader.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::analysis::step_windows {
+namespace {
+
+/// A program that was recorded, and then does all again and again, as one that runs long.
+class repeated_program {
+ public:
+  explicit repeated_program(const std::filesystem::path& path) : all_(trace::file::open(path.string()).value()) {
+    for (const block_record& block : all_.index.memory().blocks())
+      if (block.allocated && block.layer == trace::layer::framework && !block.born_before())
+        by_process_[block.process].push_back(block);
+    for (auto& [process, blocks] : by_process_)
+      std::stable_sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.born < b.born; });
+  }
+  [[nodiscard]] time_ns length() const { return time_range_of(*all_.snapshot).length(); }
+  /// Its processes, and how many blocks each has the first time.
+  [[nodiscard]] std::map<trace::process_id, std::size_t> blocks_once() const {
+    std::map<trace::process_id, std::size_t> made;
+    for (const auto& [process, blocks] : by_process_)
+      if (blocks.size() >= least_pattern_blocks) made[process] = blocks.size();
+    return made;
+  }
+  /// The steps of a process that does all so many times.
+  [[nodiscard]] std::vector<step> steps_of(trace::process_id process, int times, const step_window& window) const {
+    std::vector<block_record> blocks;
+    for (int i = 0; i < times; ++i)
+      for (block_record block : by_process_.at(process)) {
+        block.born += i * length();
+        if (block.freed()) block.died += i * length();
+        blocks.push_back(block);
+      }
+    std::vector<const block_record*> in_order;
+    for (const block_record& block : blocks) in_order.push_back(&block);
+    const process_clues clues = clues_of(all_.index.memory(), all_.snapshot->tables());
+    const time_ns end = time_range_of(*all_.snapshot).end + (times - 1) * length();
+    return infer_steps({process, in_order, {}, {}, {}, clues, all_.snapshot->tables(), end}, window).steps;
+  }
+
+ private:
+  testing::indexed all_;
+  std::map<trace::process_id, std::vector<block_record>> by_process_;
+};
+
+std::vector<std::filesystem::path> recordings() {
+  std::vector<std::filesystem::path> all;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/data/trainings"))
+    if (entry.path().extension() == ".sluice") all.push_back(entry.path());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// A window holds what the program does once, and is never where that begins or ends.
+TEST(steps_in_windows, are_those_that_a_look_at_all_of_a_short_program_finds) {
+  constexpr int times = 6;
+  for (const std::filesystem::path& path : recordings()) {
+    SCOPED_TRACE(path.filename().string());
+    const repeated_program program(path);
+    for (const auto& [process, blocks] : program.blocks_once()) {
+      const auto once = program.steps_of(process, 1, {});
+      const auto found = program.steps_of(process, times, {blocks, blocks / 2});
+      ASSERT_EQ(found.size(), times * once.size());
+      std::size_t alike = 0;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        ASSERT_EQ(found[i].number, static_cast<std::int64_t>(i));
+        if (i > 0) {
+          ASSERT_LE(found[i - 1].span.end, found[i].span.begin);
+        }
+        const auto turn = static_cast<time_ns>(i / once.size());
+        alike += found[i].span.begin == once[i % once.size()].span.begin + turn * program.length() ? 1 : 0;
+      }
+      EXPECT_GE(3 * alike, 2 * found.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::analysis::step_windows
