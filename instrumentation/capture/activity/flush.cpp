@@ -13,6 +13,7 @@
 #include "instrumentation/capture/frameworks/torch.hpp"
 #include "instrumentation/capture/intercept/bypass_check.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/intercept/waits.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
 #include "instrumentation/capture/start/options.hpp"
@@ -296,7 +297,7 @@ void* loop(void*) {
     pthread_mutex_lock(&mutex);
     const timespec until = deadline(period_ms);
     while (!finish && asked == answered && !woken) {
-      if (pthread_cond_timedwait(&wake, &mutex, &until) == ETIMEDOUT) break;
+      if (wait_for_condition(&wake, &mutex, &until) == ETIMEDOUT) break;
     }
     last = finish;
     woken = false;
@@ -360,7 +361,7 @@ bool flush_now(int milliseconds) noexcept {
     const std::uint64_t question = ++asked;
     const timespec until = deadline(milliseconds);
     pthread_cond_signal(&wake);
-    while (running && answered < question && pthread_cond_timedwait(&flushed, &mutex, &until) != ETIMEDOUT) {
+    while (running && answered < question && wait_for_condition(&flushed, &mutex, &until) != ETIMEDOUT) {
     }
     done = answered >= question;
   }
@@ -373,7 +374,7 @@ bool finish_flushing(int milliseconds) noexcept {
   finish = true;
   const timespec until = deadline(milliseconds);
   pthread_cond_signal(&wake);
-  while (running && pthread_cond_timedwait(&flushed, &mutex, &until) != ETIMEDOUT) {
+  while (running && wait_for_condition(&flushed, &mutex, &until) != ETIMEDOUT) {
   }
   const bool done = !running;
   pthread_mutex_unlock(&mutex);

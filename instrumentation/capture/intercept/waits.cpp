@@ -3,6 +3,8 @@
 // wait: Python's locks try sem_trywait first, and come here only if somebody holds them. pthread_mutex_lock is called
 // whether somebody holds the mutex or not, and is left alone: looking would cost every lock of the driver.
 
+#include "instrumentation/capture/intercept/waits.hpp"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -95,6 +97,11 @@ constinit real_function<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, co
     "pthread_cond_clockwait", nullptr};
 
 }  // namespace
+
+int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) noexcept {
+  return real_cond_timedwait.get()(condition, mutex, until);
+}
+
 }  // namespace sluice::capture
 
 using namespace sluice::capture;
