@@ -14,6 +14,7 @@
 
 #include "app/cli/standard_files.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/base/freed_memory.hpp"
 #include "core/base/unfinished.hpp"
 #include "core/base/version.hpp"
 
@@ -158,6 +159,7 @@ int run(int argc, char** argv) {
 }  // namespace sluice::cli
 
 int main(int argc, char** argv) {
+  sluice::use_few_arenas();
   sluice::cli::add_standard_files();
   sluice::remove_unfinished_on_signals();
   try {

@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "trace_live FILE SECONDS\n");
     return 2;
   }
+  sluice::use_few_arenas();
   sluice::keep_freed_memory();  // As the window does.
   return sluice::follow(argv[1], std::atof(argv[2]));
 }

@@ -359,6 +359,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: trace_questions FILE [WINDOWS]\n");
     return 2;
   }
+  sluice::use_few_arenas();
   sluice::keep_freed_memory();  // As the window does.
   return sluice::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 100);
 }

@@ -395,9 +395,11 @@ step_list infer_from(const step_evidence& of) {
   return !kernels.steps.empty() && hold_the_work(kernels, of.kernel_times) ? kernels : step_list{};
 }
 
-/// Adds steps that follow those in `to`, with the next numbers.
+/// Adds steps that follow those in `to`, with the next numbers. Where they overlap, those in `to` end earlier.
 void append(std::span<const step> from, std::vector<step>& to) {
   for (step each : from) {
+    if (!to.empty() && each.span.begin <= to.back().span.begin) continue;
+    if (!to.empty()) to.back().span.end = std::min(to.back().span.end, each.span.begin);
     each.number = static_cast<std::int64_t>(to.size());
     to.push_back(each);
   }
@@ -414,19 +416,31 @@ std::size_t steps_in_windows::take(const step_evidence& by, const step_window& s
   here.kernel_times = within(by.kernel_times, from_, until);
   here.end = until;
   const step_list of_window = infer_from(here);
-  const auto behind = [&](time_ns time) {
-    from_ = time;
-    const auto first = std::partition_point(by.blocks.begin(), by.blocks.end(),
+  const auto born_before = [&](time_ns time) {
+    const auto first = std::partition_point(here.blocks.begin(), here.blocks.end(),
                                             [=](const block_record* each) { return each->born < time; });
-    return std::max<std::size_t>(1, static_cast<std::size_t>(first - by.blocks.begin()));
+    return static_cast<std::size_t>(first - here.blocks.begin());
   };
-  if (of_window.steps.size() < least_steps) {
-    held_ = 0;  // What was found before is all that there is.
-    return behind(by.blocks[size.blocks / 2]->born);
+  const auto all_found = [&] {
+    found_.resize(found_.size() - std::exchange(held_, 0));
+    append(of_window.steps, found_);
+  };
+  if (of_window.steps.size() >= least_steps) {
+    constexpr std::size_t looked_at_again = least_steps - 1;
+    const time_ns again = of_window.steps[of_window.steps.size() - looked_at_again].span.begin;
+    const std::size_t done = born_before(again);
+    all_found();
+    if (done >= size.least_done()) {
+      held_ = looked_at_again;
+      from_ = again;
+      return done;
+    }
   }
-  found_.resize(found_.size() - std::exchange(held_, least_steps - 1));
-  append(of_window.steps, found_);
-  return behind(found_[found_.size() - held_].span.begin);
+  // What was found before is all that there is.
+  held_ = 0;
+  const std::size_t done = std::max<std::size_t>(1, size.blocks / 2);
+  from_ = by.blocks[done]->born;
+  return done;
 }
 
 step_list steps_in_windows::with_rest(const step_evidence& by) const {

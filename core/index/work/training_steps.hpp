@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -73,6 +74,8 @@ struct step_window {
   std::size_t blocks = std::size_t{1} << 17;
   std::size_t behind = std::size_t{1} << 16;  ///< So many that follow must be known: then it is known which were freed.
   [[nodiscard]] std::size_t due() const { return blocks + behind; }
+  /// So many blocks of each window are not looked at again.
+  [[nodiscard]] std::size_t least_done() const { return std::max<std::size_t>(1, blocks / 16); }
 };
 
 /// Infers the steps of a process of any length, window by window, so that steps that were found do not change any more. Of
@@ -80,7 +83,7 @@ struct step_window {
 class steps_in_windows {
  public:
   /// Call when there are `size.due()` blocks. Infers the steps of the first `size.blocks`. Returns how many blocks are not
-  /// needed any more, at least one: leave them out at the next call. Cost: that of `infer_steps` for the window.
+  /// needed any more, at least `size.least_done()`: leave them out at the next call. Cost: that of `infer_steps` for the window.
   [[nodiscard]] std::size_t take(const step_evidence& by, const step_window& size);
   /// All steps, with those of the blocks that are left.
   [[nodiscard]] step_list with_rest(const step_evidence& by) const;

@@ -87,5 +87,26 @@ TEST(steps_in_windows, are_those_that_a_look_at_all_of_a_short_program_finds) {
   }
 }
 
+/// However they lie, so that a program of many blocks costs what they do: here all are born at one time, or the steps are
+/// at the window's begin.
+TEST(steps_in_windows, are_done_with_a_part_of_each_window) {
+  constexpr step_window window{1'600, 800};
+  const trace::tables tables;
+  const process_clues clues(tables);
+  for (const time_ns apart : {0, 10}) {
+    std::vector<block_record> blocks(window.due());
+    std::vector<const block_record*> in_order;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      blocks[i].id = trace::block_id{i + 1};
+      blocks[i].born = static_cast<time_ns>(i) * apart;
+      blocks[i].died = blocks[i].born + 1;
+      blocks[i].bytes = i < 60 ? 100 + i % 20 : 1'000 + i * i;
+      in_order.push_back(&blocks[i]);
+    }
+    steps_in_windows steps;
+    EXPECT_GE(steps.take({trace::process_id{1}, in_order, {}, {}, {}, clues, tables, 0}, window), window.least_done());
+  }
+}
+
 }  // namespace
 }  // namespace sluice::analysis::step_windows
