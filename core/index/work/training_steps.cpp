@@ -421,15 +421,12 @@ std::size_t steps_in_windows::take(const step_evidence& by, const step_window& s
                                             [=](const block_record* each) { return each->born < time; });
     return static_cast<std::size_t>(first - here.blocks.begin());
   };
-  const auto all_found = [&] {
-    found_.resize(found_.size() - std::exchange(held_, 0));
-    append(of_window.steps, found_);
-  };
   if (of_window.steps.size() >= least_steps) {
     constexpr std::size_t looked_at_again = least_steps - 1;
     const time_ns again = of_window.steps[of_window.steps.size() - looked_at_again].span.begin;
     const std::size_t done = born_before(again);
-    all_found();
+    found_.resize(found_.size() - std::exchange(held_, 0));
+    append(of_window.steps, found_);
     if (done >= size.least_done()) {
       held_ = looked_at_again;
       from_ = again;

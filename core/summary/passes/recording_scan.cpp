@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 56 MiB.
 constexpr std::size_t least_window = 4 * least_pattern_blocks;
+/// Frees may come before the rows of their blocks; more than these belong to blocks that no row tells of.
+constexpr std::size_t most_early_frees = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -110,8 +112,11 @@ void recording_scan::take(const trace::alloc_event& row) {
 }
 
 void recording_scan::take(const trace::free_event& row) {
-  if (const auto known = births_.find(row.process); known != births_.end())
-    known->second.frees.emplace_back(row.block, bounded(row.time));
+  const auto known = births_.find(row.process);
+  if (known == births_.end()) return;
+  births_of_process& of = known->second;
+  of.frees.emplace_back(row.block, bounded(row.time));
+  if (of.frees.size() >= 2 * std::max(window_.due(), most_early_frees)) of.settle();
 }
 
 block_record recording_scan::birth::as_block() const {
@@ -144,6 +149,7 @@ void recording_scan::births_of_process::settle() {
     if (known[place]->died == trace::unknown_time) known[place]->died = each.second;
     return true;
   });
+  if (frees.size() > most_early_frees) frees.clear();
 }
 
 void recording_scan::infer_steps_of(trace::process_id process, births_of_process& all, births& of) {
