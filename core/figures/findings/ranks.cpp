@@ -310,11 +310,12 @@ void find_slow_rank(finder& in, const ranks& all) {
   if (!known || static_cast<double>(excess) < imbalanced * static_cast<double>(step.value)) return;
   const double lost = static_cast<double>(excess) * static_cast<double>(step.rank->steps);
   if (lost < warned_time_share * in.working) return;
-  finding& f = in.add(finding_kind::rank_imbalance,
-                      fmt::format("A step of rank {} takes {}, {} more than those of the other ranks ({}).",
-                                  step.rank->rank, time_text(step.value), time_text(excess), time_text(step.usual)) +
-                          why_slow(in, all, *step.rank, work_of(in, all, *step.rank), static_cast<std::uint64_t>(lost)),
-                      "Give all ranks the same work: batches of the same size and length, the same number of layers.");
+  finding& f =
+      in.add(finding_kind::rank_imbalance,
+             fmt::format("A step of rank {} takes {}, {} more than those of the other ranks ({}).", step.rank->rank,
+                         time_text(step.value), time_text(step.excess()), time_text(step.usual)) +
+                 why_slow(in, all, *step.rank, work_of(in, all, *step.rank), static_cast<std::uint64_t>(lost)),
+             "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   f.saves = in.time(lost, saving_basis::measured);
 }
 

@@ -136,10 +136,12 @@ std::vector<time_ns> step_marks::kernel_times_of(trace::process_id process) cons
   return all;
 }
 
-std::vector<graph_launch> step_marks::launches_of(trace::process_id process) const {
+std::vector<graph_launch> step_marks::launches_of(trace::process_id process, time_ns from) const {
   const auto found = launches_.find(process);
   if (found == launches_.end()) return {};
-  std::vector<graph_launch> all = found->second;
+  std::vector<graph_launch> all;
+  std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(all),
+               [=](const graph_launch& each) { return each.time >= from; });
   std::sort(all.begin(), all.end(), [](const graph_launch& a, const graph_launch& b) {
     return std::tuple(a.time, a.graph) < std::tuple(b.time, b.graph);
   });

@@ -85,8 +85,8 @@ class step_marks {
   [[nodiscard]] std::vector<kernel_start> kernels_of(trace::process_id process) const;
   /// When kernels of a process began, in order: of all, or evenly of every second, fourth, ..., once they are many.
   [[nodiscard]] std::vector<time_ns> kernel_times_of(trace::process_id process) const;
-  /// The graph launches of a process, in order of time.
-  [[nodiscard]] std::vector<graph_launch> launches_of(trace::process_id process) const;
+  /// The graph launches of a process at `from` or later, in order of time. O(launches + found * log found).
+  [[nodiscard]] std::vector<graph_launch> launches_of(trace::process_id process, time_ns from = -latest_time) const;
 
  private:
   struct step_range {

@@ -83,8 +83,10 @@ struct step_window {
 class steps_in_windows {
  public:
   /// Call when there are `size.due()` blocks. Infers the steps of the first `size.blocks`. Returns how many blocks are not
-  /// needed any more, at least `size.least_done()`: leave them out at the next call. Cost: that of `infer_steps` for the window.
+  /// needed any more, at least `size.least_done()`: leave them out at the next call. O(blocks of the window * log).
   [[nodiscard]] std::size_t take(const step_evidence& by, const step_window& size);
+  /// Launches and kernels before this time are needed no more.
+  [[nodiscard]] time_ns from() const { return from_; }
   /// All steps, with those of the blocks that are left.
   [[nodiscard]] step_list with_rest(const step_evidence& by) const;
 

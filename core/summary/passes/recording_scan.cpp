@@ -107,7 +107,7 @@ void recording_scan::take(const trace::alloc_event& row) {
   of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.thread, row.bytes});
   all.highest = std::max(all.highest, raw(row.block));
   ++births_kept_;
-  if (of.last.size() >= window_.due()) infer_steps_of(row.process, all, of);
+  infer_steps_of(row.process, all, of);
   if (births_kept_ > most_births) keep_births_within_bounds();
 }
 
@@ -134,12 +134,11 @@ void recording_scan::births_of_process::settle() {
   const auto earlier = [](const birth& a, const birth& b) {
     return std::tuple(a.born, a.order) < std::tuple(b.born, b.order);
   };
-  std::vector<birth*> known;
-  for (auto& [layer, of] : layers) {
-    timeline::sort_runs(of.last, earlier);
-    for (birth& each : of.last) known.push_back(&each);
-  }
+  for (auto& [layer, of] : layers) timeline::sort_runs(of.last, earlier);
   if (frees.empty()) return;
+  std::vector<birth*> known;
+  for (auto& [layer, of] : layers)
+    for (birth& each : of.last) known.push_back(&each);
   id_lookup places;
   places.expect_run(known.size());
   for (std::size_t i = 0; i < known.size(); ++i) places.put(raw(known[i]->block), i);
@@ -160,7 +159,7 @@ void recording_scan::infer_steps_of(trace::process_id process, births_of_process
     births_kept_ -= count;
   };
   if (marks_.tells_steps_of(process)) return leave_out(of.last.size() - window_.blocks);
-  const auto launches = marks_.launches_of(process);
+  const auto launches = marks_.launches_of(process, of.steps.from());
   const auto times = marks_.kernel_times_of(process);
   while (of.last.size() >= window_.due()) {
     std::vector<block_record> blocks;
@@ -409,7 +408,7 @@ step_list recording_scan::steps_of(trace::process_id process, const births* of,
     for (const birth& each : of->last) blocks.push_back(each.as_block());
   for (const block_record& block : blocks) in_order.push_back(&block);
   infer_deaths(process, checkpoints, blocks);
-  const auto launches = marks_.launches_of(process);
+  const auto launches = of == nullptr ? marks_.launches_of(process) : marks_.launches_of(process, of->steps.from());
   const auto kernels = marks_.kernels_of(process);
   const auto times = marks_.kernel_times_of(process);
   const step_evidence by{process, in_order, launches, kernels, times, clues_, tables_, end};

@@ -93,6 +93,8 @@ TEST(steps_in_windows, are_done_with_a_part_of_each_window) {
   constexpr step_window window{1'600, 800};
   const trace::tables tables;
   const process_clues clues(tables);
+  std::vector<graph_launch> launches;
+  for (time_ns time = 0; time < 50; time += 10) launches.push_back({time, trace::graph_id{1}});
   for (const time_ns apart : {0, 10}) {
     std::vector<block_record> blocks(window.due());
     std::vector<const block_record*> in_order;
@@ -100,11 +102,13 @@ TEST(steps_in_windows, are_done_with_a_part_of_each_window) {
       blocks[i].id = trace::block_id{i + 1};
       blocks[i].born = static_cast<time_ns>(i) * apart;
       blocks[i].died = blocks[i].born + 1;
-      blocks[i].bytes = i < 60 ? 100 + i % 20 : 1'000 + i * i;
+      blocks[i].bytes = 1'000 + i * i;
       in_order.push_back(&blocks[i]);
     }
     steps_in_windows steps;
-    EXPECT_GE(steps.take({trace::process_id{1}, in_order, {}, {}, {}, clues, tables, 0}, window), window.least_done());
+    const step_evidence by{trace::process_id{1}, in_order, launches, {}, {}, clues, tables, 100'000};
+    EXPECT_GE(steps.take(by, window), window.least_done());
+    EXPECT_EQ(steps.with_rest(by).steps.size(), 5U);
   }
 }
 
