@@ -113,6 +113,18 @@ const std::map<trace::process_id, step_list>& step_facts::lists() const {
   return lists_;
 }
 
+bool step_facts::begin_alike(const step_facts& other, time_ns until) const {
+  if (sources() != other.sources()) return false;
+  return std::all_of(lists().begin(), lists().end(), [&](const auto& each) {
+    const std::vector<step>& a = each.second.steps;
+    const std::vector<step>& b = other.lists().at(each.first).steps;
+    const auto before = [=](const step& one) { return one.span.begin < until; };
+    const auto same_begin = [](const step& one, const step& two) { return one.span.begin == two.span.begin; };
+    return std::equal(a.begin(), std::partition_point(a.begin(), a.end(), before), b.begin(),
+                      std::partition_point(b.begin(), b.end(), before), same_begin);
+  });
+}
+
 void step_facts::read() const {
   // More than a server marks in five hours. A few bytes of a corrupt file could claim any number.
   constexpr std::size_t most_steps = std::size_t{1} << 24;

@@ -41,6 +41,8 @@ class step_facts {
   [[nodiscard]] const std::map<trace::process_id, step_source>& sources() const { return sources_; }
   /// The steps by process; those that cannot be read are missing. O(steps) the first time.
   [[nodiscard]] const std::map<trace::process_id, step_list>& lists() const;
+  /// True if the same processes have steps in both, found in the same way, and those before `until` begin alike. O(steps).
+  [[nodiscard]] bool begin_alike(const step_facts& other, time_ns until) const;
 
  private:
   void read() const;

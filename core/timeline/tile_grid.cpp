@@ -113,6 +113,9 @@ std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end, std::s
   live.settle();
   planner dividing(target, live, settled, sections);
   for (const tile& root : root_tiles(begin, end)) dividing.divide(root, events, 2);
+  // A longer recording has larger roots, which may begin earlier, where there is nothing.
+  if (!settled.empty() && begin >= settled.front().time)
+    std::erase_if(sections, [&](const trace::section_row& each) { return each.time < settled.front().time; });
   return sections;
 }
 

@@ -41,7 +41,8 @@ inline constexpr double events_a_live_block = 2;
 /// Plans the sections under the root tiles of [begin, end], in order of time. A tile is divided while it holds over
 /// `target` events and over `events_a_live_block` per block live at its end (estimated from `chunks`), down to the
 /// lowest level. Roots are always divided into four, so that a view of everything has enough bins. O(chunks * levels).
-/// `settled`: adjacent sections of an earlier plan of the same recording. They stay; the others are planned around them.
+/// `settled`: adjacent sections of an earlier plan of the same recording. They stay; the others are planned
+/// behind them, and if `begin` lies before them, around them.
 [[nodiscard]] std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end,
                                                             std::span<const trace::chunk_info> chunks, double target,
                                                             std::span<const trace::section_row> settled = {});

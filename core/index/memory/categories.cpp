@@ -181,6 +181,32 @@ time_ns process_clues::began(trace::process_id process) const {
   return first;
 }
 
+std::map<trace::process_id, process_clues::verdict> process_clues::verdicts() const {
+  std::map<trace::process_id, verdict> all;
+  for (const auto& [process, facts] : processes_) {
+    verdict& of = all[process];
+    of.stacks = facts.stacks;
+    of.backward_began = backward_began(process);
+    of.began = began(process);
+    for (const auto& [thread, born] : facts.first_births) of.backward[thread] = on_backward_thread(process, thread);
+  }
+  return all;
+}
+
+bool judged_alike(const std::map<trace::process_id, process_clues::verdict>& before,
+                  const std::map<trace::process_id, process_clues::verdict>& now) {
+  return std::all_of(before.begin(), before.end(), [&](const auto& each) {
+    const auto found = now.find(each.first);
+    if (found == now.end()) return false;
+    const process_clues::verdict &a = each.second, &b = found->second;
+    return a.stacks == b.stacks && a.backward_began == b.backward_began && a.began == b.began &&
+           std::all_of(a.backward.begin(), a.backward.end(), [&](const auto& thread) {
+             const auto same = b.backward.find(thread.first);
+             return same != b.backward.end() && same->second == thread.second;
+           });
+  });
+}
+
 // --- rules ----------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -190,6 +216,8 @@ bool early(time_ns time, const step_list* steps) {
   return steps == nullptr || steps->steps.size() < 2 || time < steps->steps[1].span.begin;
 }
 
+}  // namespace
+
 bool names_operators_of_networks(const trace::tables& tables) {
   constexpr std::array prefixes{"aten::linear", "aten::conv", "autograd::engine:", "nn.Module:", "Optimizer.step#"};
   const auto rows = tables.strings.rows();
@@ -198,8 +226,6 @@ bool names_operators_of_networks(const trace::tables& tables) {
                        [&](const char* prefix) { return std::string_view(row.text).starts_with(prefix); });
   });
 }
-
-}  // namespace
 
 category_judge::category_judge(const category_evidence& by)
     : by_(by), clues_(by.tables), names_operators_(names_operators_of_networks(by.tables)) {}
@@ -251,6 +277,13 @@ bool category_judge::stays(const block_record& block, const process_facts& of) c
   const time_ns died = block.freed() ? block.died : by_.span.end;
   if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
   return died - block.born > (by_.span.end - of.began) / 2;  // Doubling it instead could overflow.
+}
+
+time_ns category_judge::holds_until(const block_record& block) {
+  const process_facts& of = facts_of(block.process);
+  if (!holds_tensors(block.layer) || !block.freed() || of.steps != nullptr || !stays(block, of)) return latest_time;
+  const time_ns lived = block.died - block.born;
+  return lived < (latest_time - of.began) / 2 ? of.began + 2 * lived : latest_time;
 }
 
 block_category category_judge::infer(const block_record& block, const block_touches& used) {

@@ -129,6 +129,16 @@ class process_clues {
   /// Birth of the process's first block; unknown_time if it has none. O(threads).
   [[nodiscard]] time_ns began(trace::process_id process) const;
 
+  /// What this says of a process, by which blocks are judged.
+  struct verdict {
+    bool stacks = false;
+    time_ns backward_began = trace::unknown_time;
+    time_ns began = trace::unknown_time;
+    std::map<trace::thread_id, bool> backward;  ///< Each thread with a block: it runs backward passes.
+  };
+  /// Of all processes with a block. O(threads).
+  [[nodiscard]] std::map<trace::process_id, verdict> verdicts() const;
+
  private:
   struct process_facts {
     bool stacks = false;
@@ -158,6 +168,10 @@ class category_judge {
  public:
   explicit category_judge(const category_evidence& by);
   [[nodiscard]] block_category of(const block_record& block, const block_touches& uses);
+  /// The least end of a longer recording at which `of` may judge a block that was freed otherwise, if all other evidence
+  /// stays; `latest_time` if none may. O(1).
+  [[nodiscard]] time_ns holds_until(const block_record& block);
+  [[nodiscard]] bool names_operators() const { return names_operators_; }
 
  private:
   /// Facts about a process, looked up once.
@@ -178,11 +192,18 @@ class category_judge {
 
   const category_evidence by_;
   stack_clues clues_;
-  const bool names_operators_;  ///< Some text of the recording is the name of a network's operator.
+  const bool names_operators_;
   std::map<trace::process_id, process_facts> processes_;
   std::map<std::pair<trace::process_id, trace::thread_id>, bool> backward_;
   std::unordered_map<std::uint64_t, bool> foreign_;  ///< By the id of a block's name: it is of another framework.
 };
+
+/// True if some text of the recording is the name of an operator of a neural network. O(strings).
+[[nodiscard]] bool names_operators_of_networks(const trace::tables& tables);
+
+/// True if all that was known `before` about processes is `now` the same; others may have come.
+[[nodiscard]] bool judged_alike(const std::map<trace::process_id, process_clues::verdict>& before,
+                                const std::map<trace::process_id, process_clues::verdict>& now);
 
 /// The category of each block, by position in `memory.blocks()`. O(blocks * log steps).
 [[nodiscard]] std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches,

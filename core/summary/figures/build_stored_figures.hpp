@@ -20,6 +20,7 @@ struct stored_figures_options {
   bool several_cores = true;
   /// How many threads read indexes ahead, each one at a time. 0: half of the cores, at most six; without `several_cores` one.
   std::size_t readers = 0;
+  bool one_thread = false;  ///< All on the calling thread.
 };
 
 /// Computes a recording's stored figures from indexes of its sections, then once more of the sections with a peak.

@@ -83,19 +83,30 @@ std::size_t section_feed::last_of(std::size_t first, std::size_t behind) const {
   return last;
 }
 
+std::size_t section_feed::end_of_runs(std::size_t first, std::size_t behind) const {
+  for (;;) {
+    const std::size_t next = last_of(first, from_.sections().size()) + 1;
+    if (first >= behind || next > behind) return first;
+    first = next;
+  }
+}
+
 result<void> section_feed::add(stored_figures_builder& to, std::size_t first, std::size_t behind,
                                const run_visitor& also) {
   if (from_.sections().size() == 0 || options_.sections_a_run == 0)
     return fail(error_code::invalid_argument, "there is nothing to gather", from_.snapshot().path());
   std::size_t reads = 0;
   const auto read = [&](std::size_t from, std::size_t last) {
-    return coming_index{from, last, threads_.start(reads++ % ahead_, [&, from, last] {
-                          read_index made{from_.index_of(from, last, section_scope::everything, goes_on_), {}};
-                          if (!made.made) return made;
-                          static_cast<void>((*made.made)->tensors(from_.snapshot()));  // All that follows asks for it.
-                          made.found = to.find(**made.made, from_.run_of(from, last));
-                          return made;
-                        })};
+    auto work = [&, from, last] {
+      read_index made{from_.index_of(from, last, section_scope::everything, goes_on_), {}};
+      if (!made.made) return made;
+      static_cast<void>((*made.made)->tensors(from_.snapshot()));  // All that follows asks for it.
+      made.found = to.find(**made.made, from_.run_of(from, last));
+      return made;
+    };
+    return coming_index{from, last,
+                        options_.one_thread ? std::async(std::launch::deferred, std::move(work))
+                                            : threads_.start(reads++ % ahead_, std::move(work))};
   };
   coming_indexes coming;
   std::size_t next = first;

@@ -21,6 +21,9 @@ class section_feed {
   /// Adds the sections from number `first` on, those before number `behind`. `also`, and errors: see `build_stored_figures`.
   [[nodiscard]] result<void> add(stored_figures_builder& to, std::size_t first, std::size_t behind,
                                  const run_visitor& also = {});
+  /// The most sections, those before a number of at most `behind`, that `add` takes from number `first` on in the same indexes as
+  /// if all followed.
+  [[nodiscard]] std::size_t end_of_runs(std::size_t first, std::size_t behind) const;
   /// Shows it the sections with its moments once more. Each rank has its own peak, so they may be many.
   [[nodiscard]] result<void> look(stored_figures_builder& at);
 

@@ -9,21 +9,15 @@
 #include <vector>
 
 #include "core/base/scratch_file.hpp"
-#include "core/summary/figures/build_stored_figures.hpp"
 #include "core/summary/passes/planned_sections.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/summary/passes/reordered_copy.hpp"
-#include "core/summary/passes/section_pass.hpp"
-#include "core/summary/sections/section_reader.hpp"
-#include "core/summary/sections/section_writer.hpp"
-#include "core/summary/tiles/tile_maker.hpp"
+#include "core/summary/passes/summing_up.hpp"
 #include "core/trace/file/reader.hpp"
 
 namespace sluice::analysis {
 namespace {
 
-/// Indexes of this many sections, about 10 MB each unless there are many processes; a few of these are in memory at once.
-constexpr std::size_t sections_a_run = 2;
 /// Measured: bytes per event in an index.
 constexpr std::size_t bytes_an_event = 100;
 /// A recording reads quickly as it is with up to `few_chunks` chunks, or `times_as_many` times as many as needed.
@@ -67,63 +61,24 @@ class onlooker {
   double reported_ = 0;
 };
 
-/// Measured: the share of the total time that has passed when each stage ends.
+/// Measured: the share of the total time that has passed when the rows were scanned.
 constexpr double scanned = 0.1;
-constexpr double swept_through = 0.4;
 
-tl::unexpected<error> given_up(const trace::snapshot& trace) {
-  return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+/// Ends `sums` with the rest of the recording, all of which it knows, in `file`.
+result<void> sum_up(trace::file_writer& file, summing_up& sums, const std::vector<trace::section_row>& sections,
+                    onlooker& by, bool several_cores = true) {
+  return sums.end(
+      file, sections,
+      {several_cores, [&] { return by.wants_it(); }, [&](double share) { return by.look(scanned, 1, share); }});
 }
 
-/// Adds the summary of the recording that `known` has scanned to `file`, which may be the file with its events or
-/// another. First a pass over the sections writes what they must know; then indexes of the sections, which read that, give
-/// tiles and figures. If it fails, the summary is incomplete, and readers ignore it. Errors: corrupt, if the recording
-/// cannot be read again or contradicts itself; invalid_argument, if the figures cannot be stored; cancelled.
-result<void> sum_up(trace::file_writer& file, const recording_scan& known,
-                    const std::vector<trace::section_row>& sections, onlooker& by, bool several_cores = true) {
-  const trace::snapshot& trace = known.trace();
-  const std::vector<time_ns> begins = begins_of(sections);
-  const std::function<bool()> goes_on = [&] { return by.wants_it(); };
-  section_writer into(file, begins);
-  section_pass_result found =
-      run_section_pass(known, known.steps(), into, by.stage(scanned, swept_through, sections.size()), goes_on,
-                       {.several_cores = several_cores});
-  if (!by.wants_it()) return given_up(trace);
-  if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
-  const unsectioned_facts unsectioned = unsectioned_facts_of(known, found.malformed);
-  const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
-  auto for_older_readers = std::exchange(whole->not_tracked, {});
-
-  const auto swept_file = trace::file::open(file.path(), {.cache_bytes = summaries_cache, .for_its_writer = true});
-  if (!swept_file) return tl::unexpected(swept_file.error());
-  const auto parts = section_reader::of(trace.with_summaries(*(*swept_file)->latest()), sections, whole);
-  tile_maker tiles(file, sections, trace);
-  const auto found_stored_figures = build_stored_figures(
-      *parts, unsectioned, {sections_a_run, several_cores},
-      [&](const index& from, std::size_t first, std::size_t last) {
-        const bool added = tiles.add(from, first, last);
-        const double share = static_cast<double>(last + 1) / static_cast<double>(sections.size());
-        return added && from.is_complete() && by.look(swept_through, 1, share);
-      },
-      goes_on);
-  if (!by.wants_it()) return given_up(trace);
-  if (!found_stored_figures) return fail(error_code::corrupt, "its parts contradict one another", trace.path());
-  tiles.end();
-  tiles.put_highest(*whole);
-  whole->not_tracked = std::move(for_older_readers);
-  into.add_whole(*whole);
-  const auto saved = saved_stored_figures(*found_stored_figures);
-  if (saved) file.add_summary<trace::saved_row>(std::span(&*saved, 1));
-  file.add_summary<trace::section_row>(sections);
-  return saved ? result<void>{} : tl::unexpected(saved.error());
-}
-
-/// The same, after a scan of `trace`.
+/// Sums up `trace`, after a scan of it.
 result<void> scan_and_sum_up(trace::file_writer& file, const trace::snapshot& trace,
                              const std::vector<trace::section_row>& sections, onlooker by, bool several_cores = true) {
-  const recording_scan known(trace, by.stage(0, scanned, trace.chunks().size()));
-  if (!by.wants_it()) return given_up(trace);
-  return sum_up(file, known, sections, by, several_cores);
+  recording_scan known(trace, by.stage(0, scanned, trace.chunks().size()));
+  if (!by.wants_it()) return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+  summing_up sums(known);
+  return sum_up(file, sums, sections, by, several_cores);
 }
 
 /// Writes the summary to a scratch file. Errors: those of `sum_up`; io, no_space.
@@ -175,13 +130,11 @@ result<void> finalize_summed_up(trace::file_writer& file, const trace::snapshot&
   }
   reordered_copy& copy = *begun;
   if (auto moved = copy.complete(trace, [&] { return !cancelled(); }); !moved) return moved;
-  const auto opened = trace::file::open(copy.file().path(), {.for_its_writer = true});
-  if (!opened) return tl::unexpected(opened.error());
-  const auto reordered = (*opened)->latest();
+  const auto reordered = copy.look();
+  if (!reordered) return tl::unexpected(reordered.error());
   onlooker by(cancelled, {});
-  // The writer cuts a chunk of very long rows in two: then the scan does not know the chunks' numbers.
-  static_cast<void>(copy.scan().end(*reordered) ? sum_up(copy.file(), copy.scan(), copy.sections(), by)
-                                                : scan_and_sum_up(copy.file(), *reordered, copy.sections(), by));
+  static_cast<void>(copy.is_scanned() ? sum_up(copy.file(), copy.sums(), copy.sections(), by)
+                                      : scan_and_sum_up(copy.file(), **reordered, copy.sections(), by));
   return replace(file, copy.file());
 }
 

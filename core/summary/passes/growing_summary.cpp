@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/scratch_file.hpp"
+#include "core/summary/passes/growing_file.hpp"
 #include "core/summary/passes/new_beginning.hpp"
 #include "core/summary/passes/planned_sections.hpp"
 #include "core/summary/passes/recording_scan.hpp"
@@ -17,39 +17,6 @@ namespace {
 
 /// Blocks that cross sections, kept until they are written: each time those that are not written yet are written to the rest.
 constexpr std::size_t most_kept = std::size_t{1} << 12U;
-
-/// A scratch file that is written and read at the same time.
-class growing_file {
- public:
-  static result<growing_file> make() {
-    auto scratch = scratch_file::make();
-    if (!scratch) return tl::unexpected(scratch.error());
-    auto writer = trace::file_writer::create(*scratch);
-    if (!writer) return tl::unexpected(writer.error());
-    return growing_file(std::move(*scratch), std::move(*writer));
-  }
-
-  [[nodiscard]] trace::file_writer& writer() { return writer_; }
-  /// What was written so far.
-  result<std::shared_ptr<const trace::snapshot>> look() {
-    if (auto flushed = writer_.flush(); !flushed) return tl::unexpected(flushed.error());
-    if (!reader_) {
-      auto opened = trace::file::open(scratch_.path(), {.cache_bytes = summaries_cache, .for_its_writer = true});
-      if (!opened) return tl::unexpected(opened.error());
-      reader_ = std::move(*opened);
-    } else if (auto more = reader_->refresh(); !more) {
-      return tl::unexpected(more.error());
-    }
-    return reader_->latest();
-  }
-
- private:
-  growing_file(scratch_file scratch, trace::file_writer writer)
-      : scratch_(std::move(scratch)), writer_(std::move(writer)) {}
-  scratch_file scratch_;
-  trace::file_writer writer_;
-  std::shared_ptr<trace::file> reader_;
-};
 
 /// The unsectioned facts, with what they point to.
 struct held_facts {
@@ -78,8 +45,7 @@ class growing_summary::state {
   state(growing_file settled, const growing_summary_options& options)
       : options_(options),
         settled_file_(std::move(settled)),
-        pass_(scan_, {.several_cores = false, .most_kept = most_kept}),
-        tiles_(tile_maker::of_growing(settled_file_.writer())) {}
+        pass_(scan_, {.several_cores = false, .most_kept = most_kept}) {}
 
   [[nodiscard]] bool is_of_the_file_of(const trace::snapshot& now) const { return !of_ || of_->is_of_the_file_of(now); }
 
@@ -103,7 +69,7 @@ class growing_summary::state {
     scan_.go_on(trace, goes_on);
     if (!goes_on()) return cancelled(trace);
     of_ = now;
-    sections_ = sections_so_far(trace, options_.section_events, settled_);
+    sections_ = planned_sections(trace, options_.section_events, settled_);
     const bool as_before = sections_.size() > settled_.size() &&
                            std::equal(settled_.begin(), settled_.end(), sections_.begin(),
                                       [](const auto& a, const auto& b) { return a.time == b.time && a.end == b.end; });

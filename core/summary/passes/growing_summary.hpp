@@ -27,7 +27,7 @@ struct growing_summary_options {
 /// so of the recording, each time. Categories of blocks that live on when their section settles are judged by what is known then:
 /// of 5,705 blocks of thirteen recorded programs that had lived for two steps, 8 were judged otherwise later.
 ///
-/// It has two scratch files: one grows, the other is made anew each time. Memory: as `run_section_pass`. Use from one thread.
+/// It has two scratch files: one grows, the other is made anew each time. Memory: as `section_pass`. Use from one thread.
 class growing_summary {
  public:
   explicit growing_summary(const growing_summary_options& options = {});

@@ -43,13 +43,6 @@ std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, d
   return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), target_of(trace, events), settled);
 }
 
-std::vector<trace::section_row> sections_so_far(const trace::snapshot& growing, double events,
-                                                std::span<const trace::section_row> settled) {
-  const time_range span = time_range_of(growing);
-  return timeline::plan_sections(std::min<time_ns>(0, span.begin), span.end - 1, growing.chunks(),
-                                 target_of(growing, events), settled);
-}
-
 std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,
                                               std::span<const trace::section_row> settled, trace::time_ns until) {
   const time_range span = time_range_of(growing);

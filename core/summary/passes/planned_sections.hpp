@@ -25,10 +25,6 @@ namespace sluice::analysis {
 [[nodiscard]] std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
                                                                std::span<const trace::section_row> settled = {});
 
-/// The same for a recording that grows: as long as it has no times below 0, no section will be put before the first.
-[[nodiscard]] std::vector<trace::section_row> sections_so_far(const trace::snapshot& growing, double events,
-                                                              std::span<const trace::section_row> settled);
-
 /// The sections behind `settled` of a recording that grows, up to time `until` (`timeline::plan_next_sections`).
 [[nodiscard]] std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,
                                                             std::span<const trace::section_row> settled,

@@ -18,6 +18,9 @@ constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 
 constexpr std::size_t least_window = 4 * least_pattern_blocks;
 /// Frees may come before the rows of their blocks; more than these belong to blocks that no row tells of.
 constexpr std::size_t most_early_frees = std::size_t{1} << 16;
+/// Steps that are inferred from fewer blocks, or less than one in so many events, are taken as they are.
+constexpr std::uint64_t few_blocks = std::uint64_t{1} << 14;
+constexpr std::uint64_t very_few_blocks = 50;
 
 }  // namespace
 
@@ -30,6 +33,7 @@ recording_scan::recording_scan(const trace::snapshot& of, const std::function<bo
 
 void recording_scan::go_on(const trace::snapshot& grown, const std::function<bool()>& wanted) {
   of_ = &grown;
+  reads_ = true;
   for (; next_chunk_ < grown.chunks().size() && wanted(); ++next_chunk_) take_chunk(next_chunk_);
   settle();
 }
@@ -41,36 +45,25 @@ void recording_scan::settle() {
                 [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
 }
 
-bool recording_scan::end(const trace::snapshot& written) {
+bool recording_scan::look_at(const trace::snapshot& written) {
   of_ = &written;
-  std::vector<added_chunk> found;
-  std::vector<std::size_t> numbers;
-  for (std::size_t i = 0; i < written.chunks().size(); ++i) {
-    const trace::chunk_info& chunk = written.chunks()[i];
-    if (!trace::is_event(chunk.type)) continue;
-    found.push_back({chunk.type, chunk.rows});
-    numbers.push_back(i);
-  }
   settle();
-  if (found != added_ || unnumbered_) return false;
-  number_chunks(numbers);
-  return true;
-}
-
-void recording_scan::number_chunks(std::span<const std::size_t> numbers) {
-  chunk_index numbered;
-  for (chunk_reach reach : chunks_.known()) {
-    const trace::row_type type = added_[reach.chunk].type;
-    reach.chunk = numbers[reach.chunk];
-    numbered.add(reach, type);
+  std::size_t next = 0;
+  for (; next_chunk_ < written.chunks().size(); ++next_chunk_) {
+    const trace::chunk_info& chunk = written.chunks()[next_chunk_];
+    if (!trace::is_event(chunk.type)) continue;
+    if (next == added_.size() || added_[next].type != chunk.type || added_[next].rows != chunk.rows) {
+      other_chunks_ = true;
+      break;
+    }
+    added_chunk& known = added_[next++];
+    known.reach.chunk = next_chunk_;
+    if (known.rows > 0) chunks_.add(known.reach, known.type);
+    numbers_.push_back(next_chunk_);
   }
-  chunks_ = std::move(numbered);
-  for (auto& [id, listed] : checkpoints_) {
-    if (listed.blocks == 0) continue;
-    listed.of.first_chunk = numbers[listed.of.first_chunk];
-    listed.of.last_chunk = numbers[listed.of.last_chunk];
-  }
+  other_chunks_ = other_chunks_ || next < added_.size();
   added_.clear();
+  return !other_chunks_ && !unnumbered_;
 }
 
 template <class Row>
@@ -204,7 +197,12 @@ void recording_scan::take(const trace::live_block_event& row) {
 std::vector<recording_scan::loss_checkpoint> recording_scan::loss_checkpoints() const {
   std::vector<loss_checkpoint> all;
   for (const auto& [id, known] : checkpoints_)
-    if (known.seen && shows_lost_frees(known.of.about, known.blocks, losses_)) all.push_back(known.of);
+    if (known.seen && shows_lost_frees(known.of.about, known.blocks, losses_)) {
+      all.push_back(known.of);
+      if (reads_ || known.blocks == 0) continue;
+      all.back().first_chunk = numbers_[known.of.first_chunk];
+      all.back().last_chunk = numbers_[known.of.last_chunk];
+    }
   std::sort(all.begin(), all.end(), [](const loss_checkpoint& a, const loss_checkpoint& b) {
     return std::tuple(a.about.time, a.about.id) < std::tuple(b.about.time, b.about.id);
   });
@@ -323,7 +321,9 @@ void recording_scan::take(const trace::touch_event& row) {
 void recording_scan::take(const trace::attribute_event& row) {
   faults_.add(row, tables_);
   if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
-  if (tables_.text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last one counts.
+  if (tables_.text(row.key) != "category") return;
+  categories_[raw(row.target)] = row.text;  // The last one counts.
+  lowest_tagged_ = std::min(lowest_tagged_, raw(row.target));
 }
 
 void recording_scan::take(const trace::link_event& row) {
@@ -372,6 +372,17 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
   for (const trace::process_row& row : tables_.processes.rows())
     if (!all.sources().contains(row.id)) take(row.id, steps_of(row.id, births_for_pattern(row.id), checkpoints, end));
   return made;
+}
+
+time_ns recording_scan::steps_settled_until() const {
+  time_ns until = latest_time;
+  for (const trace::process_row& row : tables_.processes.rows()) {
+    const births* of = marks_.tells_steps_of(row.id) ? nullptr : births_for_pattern(row.id);
+    if (of == nullptr) continue;
+    const bool few = of->count < few_blocks || of->count * very_few_blocks < events_;
+    if (of->steps.from() != -latest_time || !few) until = std::min(until, of->steps.from());
+  }
+  return until;
 }
 
 const recording_scan::births* recording_scan::births_for_pattern(trace::process_id process) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/id_lookup.hpp"
@@ -48,16 +49,16 @@ class recording_scan {
   void go_on(const trace::snapshot& grown, const std::function<bool()>& wanted);
 
   /// A scan of a recording while it is written: call `add` and `end_chunk` for the rows of each chunk of events in file
-  /// order, then `end`; after that, all other functions. `tables`, those of the recording, must outlive this. They may
-  /// grow meanwhile, but must define what an event refers to before the event is added.
+  /// order, then `look_at`; after that, all other functions, or more rows and `look_at` again. `tables`, those of the
+  /// recording, must outlive this. They may grow meanwhile, but must define what an event refers to before the event is added.
   explicit recording_scan(const trace::tables& tables);
   template <class Row>
   void add(const Row& row);
   template <class Row>
   void end_chunk();
-  /// `written` is the recording, which must outlive this. Returns false if its chunks are not those that were added: then
-  /// this is of no use.
-  [[nodiscard]] bool end(const trace::snapshot& written);
+  /// `written` is the recording so far, which must outlive this, or last until the next call. Returns false if its chunks
+  /// are not those that were added: then this is of no use. O(chunks since the last call + births).
+  [[nodiscard]] bool look_at(const trace::snapshot& written);
 
   [[nodiscard]] const trace::snapshot& trace() const { return *of_; }
   [[nodiscard]] const chunk_index& chunks() const { return chunks_; }
@@ -74,6 +75,8 @@ class recording_scan {
   [[nodiscard]] const fault_index& faults() const { return faults_; }
   [[nodiscard]] const analysis::import_owners& import_owners() const { return import_owners_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
+  /// The lowest id of an allocation of which a row has told the category since the last call; `UINT64_MAX`: of none.
+  [[nodiscard]] std::uint64_t take_lowest_tagged() { return std::exchange(lowest_tagged_, UINT64_MAX); }
   [[nodiscard]] const process_clues& clues() const { return clues_; }
   /// For each block without an allocation row: the first checkpoint row that lists it.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
@@ -83,7 +86,7 @@ class recording_scan {
     std::size_t first_chunk = 0;
     std::size_t last_chunk = 0;
   };
-  /// The checkpoints that reveal frees whose rows were lost, in order of time.
+  /// The checkpoints that reveal frees whose rows were lost, in order of time. O(checkpoints).
   [[nodiscard]] std::vector<loss_checkpoint> loss_checkpoints() const;
   /// Returns the blocks listed by each of `checkpoints`. Reads their chunks again. Returns nothing if a chunk cannot be
   /// read, or once `wanted`, called before each chunk, returns false. O(rows in the chunks).
@@ -107,6 +110,9 @@ class recording_scan {
   /// Finds the steps of all processes. Those that must be inferred from allocations have been, but for the last ones, as rows
   /// were added. Where many processes have many blocks, each is inferred from fewer at a time (`step_window`).
   [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
+  /// The time before which `steps` will hardly change as the recording goes on. Steps that are inferred from blocks are settled
+  /// window by window, so it is some 100,000 blocks ago; for a process with very few blocks it is not waited for a window.
+  [[nodiscard]] time_ns steps_settled_until() const;
 
  private:
   struct birth {
@@ -136,8 +142,6 @@ class recording_scan {
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);
   void settle();
-  /// `numbers`: of the chunks of events in the file.
-  void number_chunks(std::span<const std::size_t> numbers);
   template <class Row>
   void take(const Row& row) {
     if constexpr (requires { row.end; })
@@ -177,20 +181,23 @@ class recording_scan {
                                    std::span<const loss_checkpoint> checkpoints, time_ns end) const;
 
   const trace::tables& tables_;
-  const trace::snapshot* of_ = nullptr;  ///< Null before `end`.
-  std::size_t next_chunk_ = 0;           ///< That `go_on` has not taken.
+  const trace::snapshot* of_ = nullptr;  ///< Null before `look_at`.
+  std::size_t next_chunk_ = 0;           ///< That `go_on` has not taken, or `look_at` not seen.
   chunk_index chunks_;
-  std::size_t chunk_ = 0;  ///< The chunk being read; before `end`, its number among those of events.
+  std::size_t chunk_ = 0;  ///< The chunk being read; of rows that are added, its number among those of events.
   chunk_reach reach_;      ///< Of its rows so far.
   std::uint32_t rows_ = 0;
   std::vector<trace::transfer_event> transfers_;  ///< Among its rows.
   struct added_chunk {
     trace::row_type type{};
     std::uint32_t rows = 0;
-    friend bool operator==(const added_chunk&, const added_chunk&) = default;
+    chunk_reach reach;
   };
-  std::vector<added_chunk> added_;  ///< Before `end`.
-  bool unnumbered_ = false;         ///< An added row had no id.
+  std::vector<added_chunk> added_;    ///< Since the last `look_at`.
+  std::vector<std::size_t> numbers_;  ///< In the file, of the chunks that were added before.
+  bool reads_ = false;                ///< Rows are read from the file, not added.
+  bool other_chunks_ = false;         ///< `look_at` has found others than were added.
+  bool unnumbered_ = false;           ///< An added row had no id.
   std::uint64_t events_ = 0;
   std::vector<std::string> unreadable_;
   std::uint64_t malformed_ = 0;
@@ -200,6 +207,7 @@ class recording_scan {
   fault_index faults_;
   analysis::import_owners import_owners_;
   std::unordered_map<std::uint64_t, trace::string_id> categories_;
+  std::uint64_t lowest_tagged_ = UINT64_MAX;
   process_clues clues_;
   step_marks marks_;
   id_set allocated_;
@@ -238,11 +246,11 @@ void recording_scan::add(const Row& row) {
 template <class Row>
 void recording_scan::end_chunk() {
   constexpr trace::row_type type = trace::type_of_row<Row>;
-  if (rows_ > 0) chunks_.add(reach_, type);
+  if (!reads_) added_.push_back({type, rows_, reach_});
+  if (reads_ && rows_ > 0) chunks_.add(reach_, type);
   events_ += rows_;
   contents_.add(transfers_);
   transfers_.clear();
-  if (of_ == nullptr) added_.push_back({type, rows_});
   rows_ = 0;
   ++chunk_;
 }

@@ -39,9 +39,11 @@ class moved_kind {
 
   /// Called when chunks were added.
   virtual void grown(const trace::snapshot&) {}
-  /// Writes the rows that begin before `end`, the end of a section; all rows if it is the `last`. Calls `goes_on`
-  /// before reading each chunk, because without sections everything is moved in one call.
-  virtual result<void> move(const trace::snapshot& from, const destination& to, time_ns end, bool last,
+  /// What is written: the rows that begin before the end of a section, unless they are few; all of these; or all that there are.
+  enum class due : std::uint8_t { many, all, last };
+  /// Writes rows up to `end`, the end of a section. Calls `goes_on` before reading each chunk, because without sections
+  /// everything is moved in one call.
+  virtual result<void> move(const trace::snapshot& from, const destination& to, time_ns end, due which,
                             const std::function<bool()>& goes_on) = 0;
 
  protected:
@@ -56,7 +58,7 @@ class moved_kind {
 template <class Row>
 class moved_table final : public moved_kind {
  public:
-  result<void> move(const trace::snapshot& from, const destination& to, time_ns, bool,
+  result<void> move(const trace::snapshot& from, const destination& to, time_ns, due,
                     const std::function<bool()>& goes_on) override {
     std::vector<Row> rows;
     for (; next_ < chunks_.size(); ++next_) {
@@ -79,8 +81,9 @@ class moved_events final : public moved_kind {
     }
   }
 
-  result<void> move(const trace::snapshot& from, const destination& to, time_ns end, bool last,
+  result<void> move(const trace::snapshot& from, const destination& to, time_ns end, due which,
                     const std::function<bool()>& goes_on) override {
+    const bool last = which == due::last;
     const auto is_due = [&](std::size_t i) {
       return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
     };
@@ -97,7 +100,7 @@ class moved_events final : public moved_kind {
     }
     sort();
     const std::size_t before = last ? waiting() : count_before(end);
-    if (before == 0 || (before < few_rows && !last)) return {};
+    if (before == 0 || (before < few_rows && which == due::many)) return {};
     auto written = write_first(before, end, to);
     if (last) rows_ = read_ = std::vector<Row>();  // Free the memory for the next type.
     return written;
@@ -212,9 +215,10 @@ struct reordering::state {
   moved_kinds tables, events;
   std::size_t known = 0;  ///< Chunks.
 
-  result<void> move(const trace::snapshot& from, time_ns end, bool last, const std::function<bool()>& goes_on) {
+  result<void> move(const trace::snapshot& from, time_ns end, moved_kind::due which,
+                    const std::function<bool()>& goes_on) {
     for (const auto& [type, kind] : events)
-      if (auto moved = kind->move(from, to, end, last, goes_on); !moved) return moved;
+      if (auto moved = kind->move(from, to, end, which, goes_on); !moved) return moved;
     return {};
   }
 };
@@ -240,16 +244,17 @@ result<void> reordering::take(const trace::snapshot& from, const std::function<b
   }
   for (moved_kind* const each : grown) each->grown(from);
   for (const auto& [type, kind] : s.tables)
-    if (auto moved = kind->move(from, s.to, latest_time, true, goes_on); !moved) return moved;
+    if (auto moved = kind->move(from, s.to, latest_time, moved_kind::due::last, goes_on); !moved) return moved;
   return {};
 }
 
-result<void> reordering::move_until(const trace::snapshot& from, time_ns end, const std::function<bool()>& goes_on) {
-  return state_->move(from, end, false, goes_on);
+result<void> reordering::move_until(const trace::snapshot& from, time_ns end, const std::function<bool()>& goes_on,
+                                    rows_moved which) {
+  return state_->move(from, end, which == rows_moved::all ? moved_kind::due::all : moved_kind::due::many, goes_on);
 }
 
 result<void> reordering::move_rest(const trace::snapshot& from, const std::function<bool()>& goes_on) {
-  return state_->move(from, latest_time, true, goes_on);
+  return state_->move(from, latest_time, moved_kind::due::last, goes_on);
 }
 
 result<void> reorder_chunks(const trace::snapshot& from, std::span<const trace::section_row> sections,

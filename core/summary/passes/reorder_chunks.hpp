@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -13,6 +14,9 @@
 namespace sluice::analysis {
 
 class recording_scan;
+
+/// Which of the rows that are due are moved: all, or of kinds with few of them none.
+enum class rows_moved : std::uint8_t { many, all };
 
 /// Moves the rows of a recording to a new file, section by section, in order of (time, id); also while it is written.
 /// Before the events of a section come the rows of tables so far. A row type with enough rows in a section gets chunks
@@ -36,7 +40,7 @@ class reordering {
   /// Moves the rows that begin before `end`, the end of a section. Rows of an earlier section that came late are moved
   /// too. Errors as of `take`. O(events * log(events in memory)).
   [[nodiscard]] result<void> move_until(const trace::snapshot& from, trace::time_ns end,
-                                        const std::function<bool()>& goes_on);
+                                        const std::function<bool()>& goes_on, rows_moved which = rows_moved::many);
   /// Moves all that is left: the last section.
   [[nodiscard]] result<void> move_rest(const trace::snapshot& from, const std::function<bool()>& goes_on);
 

@@ -118,6 +118,7 @@ bool reorder_thread::go_on_with(trace::file& growing) {
   const trace::time_ns over = newest_time(*now) - options_.waits_for_late_rows;
   const auto grown = copy_->grow(std::move(now), over, [this] { return !stopping_; });
   if (!grown && grown.error().code != error_code::cancelled) given_up_ = true;
+  if (grown) copy_->sum_up_so_far([this] { return !stopping_; });
   return grown.has_value();
 }
 

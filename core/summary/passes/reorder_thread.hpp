@@ -12,7 +12,7 @@
 #include "core/summary/passes/reordered_copy.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// Puts a recording in order while it is written, so that little is left to do when it ends.
+/// Puts a recording in order and sums it up while it is written, so that little is left to do when it ends.
 namespace sluice::analysis {
 
 struct reorder_thread_options {

@@ -28,10 +28,33 @@ result<void> reordered_copy::grow(std::shared_ptr<const trace::snapshot> so_far,
   if (auto taken = moves_.take(*so_far_, goes_on); !taken) return taken;
   for (const trace::section_row& section : sections_) {
     if (section.end <= moved_until_) continue;
-    if (auto moved = moves_.move_until(*so_far_, section.end, goes_on); !moved) return moved;
+    const auto rows = section.end == sections_.back().end ? rows_moved::all : rows_moved::many;
+    if (auto moved = moves_.move_until(*so_far_, section.end, goes_on, rows); !moved) return moved;
     moved_until_ = section.end;
   }
   return {};
+}
+
+void reordered_copy::sum_up_so_far(const std::function<bool()>& wanted) {
+  if (!scanned_ || !sums_.is_due(sections_.size())) return;
+  if (look() && scanned_) {
+    sums_.go_on(sections_, wanted);
+  } else {
+    sums_.give_up();
+  }
+}
+
+result<std::shared_ptr<const trace::snapshot>> reordered_copy::look() {
+  if (!reader_) {
+    auto opened = trace::file::open(to_.path(), {.for_its_writer = true});
+    if (!opened) return tl::unexpected(opened.error());
+    reader_ = std::move(*opened);
+  } else if (const auto more = reader_->refresh(); !more) {
+    return tl::unexpected(more.error());
+  }
+  moved_ = reader_->latest();
+  scanned_ = scan_.look_at(*moved_) && scanned_;
+  return moved_;
 }
 
 bool reordered_copy::is_part_of(const trace::file_writer& of, const trace::snapshot& whole) const {

@@ -41,9 +41,10 @@ class section_pass::state {
 
   void begin(std::shared_ptr<const step_facts> steps, section_writer& into, const std::function<bool()>& wanted,
              const std::function<bool()>& goes_on) {
-    span_ = time_range_of(of());
     into_ = &into;
     begins_ = into.begins();
+    if (next_ > 0) revised_ = revised_ || !is_judged_alike(*steps);
+    span_ = time_range_of(of());
     wanted_ = &wanted;
     goes_on_ = &goes_on;
     steps_ = std::move(steps);
@@ -65,6 +66,8 @@ class section_pass::state {
     for (const recording_scan::loss_checkpoint& each : known_.loss_checkpoints())
       checkpoints_[section_of(begins_, bounded(each.about.time))].push_back(each);
     freed_known_ = false;
+    verdicts_ = known_.clues().verdicts();
+    born_in_checkpoints_ = known_.only_in_checkpoints().size();
   }
 
   bool go_until(std::size_t behind) {
@@ -80,7 +83,23 @@ class section_pass::state {
     return true;
   }
 
+  [[nodiscard]] std::size_t gone_through() const { return next_; }
+  [[nodiscard]] std::uint64_t highest_judged() const { return highest_judged_; }
+  void set_several_cores(bool several) { options_.several_cores = several; }
+
+  /// For a copy that goes on to the end: it notes what it takes blocks for that were born before the sections that follow.
+  void assume_from_here() { assumes_before_ = begins_[next_]; }
+
+  [[nodiscard]] bool revised() const {
+    return revised_ || !late_words_.empty() || (judged_until_ != latest_time && span_.end >= judged_until_);
+  }
+
   void settle(state& ahead) {
+    for (const auto& [id, now] : ahead.assumed_now_) {
+      const auto [place, fresh] = assumed_.try_emplace(id, now);
+      revised_ = revised_ || !place->second.holds(now);
+      place->second = now;
+    }
     ahead.chunks_written_ = chunks_written_ = into_->add_full_chunks(known_.chunks(), chunks_written_);
     work_.settle(*into_, ahead.work_);
   }
@@ -102,6 +121,15 @@ class section_pass::state {
     uses_so_far uses;
     bool disputed = false;
   };
+  /// What a block was taken for that outlived the sections so far.
+  struct assumption {
+    category what = category::none;
+    time_ns last_use = trace::unknown_time;
+    bool idle = false;  ///< Its last use was in these sections, if it had any.
+    [[nodiscard]] bool holds(const assumption& now) const {
+      return what == now.what && (!idle || last_use == now.last_use);
+    }
+  };
   /// What is read of a section apart from its blocks. Null or nothing if a row could not be read.
   struct parts {
     std::future<std::unique_ptr<section_index>> uses;
@@ -109,6 +137,14 @@ class section_pass::state {
   };
 
   [[nodiscard]] const trace::snapshot& of() const { return known_.trace(); }
+
+  /// False if what blocks of the sections so far were judged by is other than it was.
+  [[nodiscard]] bool is_judged_alike(const step_facts& steps) const {
+    const time_ns until = next_ < begins_.size() ? begins_[next_] : latest_time;
+    return known_.loss_checkpoints().empty() && known_.only_in_checkpoints().size() == born_in_checkpoints_ &&
+           judged_alike(verdicts_, known_.clues().verdicts()) && steps_->begin_alike(steps, until) &&
+           judge_->names_operators() == names_operators_of_networks(of().tables());
+  }
 
   /// Blocks that are freed anywhere are needed if there are checkpoints in the sections before `behind`.
   bool find_freed(std::size_t behind) {
@@ -237,6 +273,7 @@ class section_pass::state {
     if (!made.crosses && !made.disputed && made.category.what != category::none)
       categories[section_of(begins_, block.born)].push_back(category_row_of(made));
     tagged_ = tagged_ || made.category.exact();
+    check(made);
     if (block.parent != trace::block_id::none) segments_.insert(block.parent);
     if (!block.imported() && block.stack != trace::stack_id::none)
       memories_[{block.device, block.layer, block.kind}].stacks = true;
@@ -245,6 +282,21 @@ class section_pass::state {
     kept_places_.emplace(raw(block.id), kept_begin_ + kept_.size());
     kept_uses_.push_back(uses);
     kept_.push_back(std::move(made));
+  }
+
+  /// Compares what was assumed of a block, while it lived, with what is known now.
+  void check(const saved_block& now) {
+    const block_record& block = now.block;
+    judged_until_ = std::min(judged_until_, judge_->holds_until(block));
+    highest_judged_ = std::max(highest_judged_, raw(block.alloc));
+    assumption made{now.category.what, now.uses.last.time, false};
+    if (const auto known = assumed_.find(raw(block.id)); known != assumed_.end()) {
+      revised_ = revised_ || !known->second.holds(made);
+      assumed_.erase(known);
+    }
+    if (!assumes_before_ || block.born >= *assumes_before_) return;
+    made.idle = !now.uses.last.known() || made.last_use < *assumes_before_;
+    assumed_now_.emplace(raw(block.id), made);
   }
 
   /// Writes the kept blocks that were finished before this section, if there are many: later rows hardly say anything
@@ -416,7 +468,7 @@ class section_pass::state {
   };
 
   const recording_scan& known_;
-  const section_pass_options options_;
+  section_pass_options options_;
   std::size_t next_ = 0;            ///< The section to go through next.
   std::size_t chunks_written_ = 0;  ///< By `settle`.
 
@@ -441,6 +493,17 @@ class section_pass::state {
   std::vector<trace::last_sample_row> samples_before_;   ///< Of pools and devices.
   std::vector<trace::last_sample_row> counters_before_;  ///< Of counters.
 
+  // By what the sections so far were judged:
+  std::map<trace::process_id, process_clues::verdict> verdicts_;
+  std::size_t born_in_checkpoints_ = 0;
+  time_ns judged_until_ = latest_time;                     ///< See `category_judge::holds_until`.
+  std::uint64_t highest_judged_ = 0;                       ///< Id of an allocation.
+  std::unordered_map<std::uint64_t, assumption> assumed_;  ///< By block id.
+  bool revised_ = false;
+  // Of a copy that goes on to the end:
+  std::optional<time_ns> assumes_before_;
+  std::unordered_map<std::uint64_t, assumption> assumed_now_;
+
   id_set done_;
   id_set freed_;  ///< Blocks of which only the free is known.
   std::unordered_set<std::uint64_t> disputed_;
@@ -464,7 +527,9 @@ class section_pass::state {
 
 section_pass::section_pass(const recording_scan& known, const section_pass_options& options)
     : state_(std::make_unique<state>(known, options)) {}
-section_pass::section_pass(const section_pass& other) : state_(std::make_unique<state>(*other.state_)) {}
+section_pass::section_pass(const section_pass& other) : state_(std::make_unique<state>(*other.state_)) {
+  state_->assume_from_here();
+}
 section_pass::~section_pass() = default;
 
 void section_pass::begin(std::shared_ptr<const step_facts> steps, section_writer& into,
@@ -473,15 +538,11 @@ void section_pass::begin(std::shared_ptr<const step_facts> steps, section_writer
 }
 
 bool section_pass::go_until(std::size_t behind) { return state_->go_until(behind); }
+std::size_t section_pass::gone_through() const { return state_->gone_through(); }
+void section_pass::set_several_cores(bool several) { state_->set_several_cores(several); }
+bool section_pass::revised() const { return state_->revised(); }
+std::uint64_t section_pass::highest_judged() const { return state_->highest_judged(); }
 void section_pass::settle(section_pass& ahead) { state_->settle(*ahead.state_); }
 section_pass_result section_pass::finish() { return state_->finish(); }
-
-section_pass_result run_section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps,
-                                     section_writer& into, const std::function<bool()>& wanted,
-                                     const std::function<bool()>& goes_on, const section_pass_options& options) {
-  section_pass pass(known, options);
-  pass.begin(std::move(steps), into, wanted, goes_on);
-  return pass.go_until(into.begins().size()) ? pass.finish() : section_pass_result{};
-}
 
 }  // namespace sluice::analysis

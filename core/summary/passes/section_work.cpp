@@ -110,12 +110,15 @@ std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std:
 }
 
 void section_work::settle(section_writer& into, section_work& ahead) {
-  // What was written before names owners by their positions.
-  if (written_for_) ahead.owners_ = std::make_shared<const slice_owners>(written_for_->with(*ahead.owners_));
+  ahead.keep_numbers();
   ahead.owners_->put_into(*ahead.whole_);
   written_for_ = ahead.owners_;
   write_open_slices(into, *written_for_);
   ahead.written_ = written_;
+}
+
+void section_work::keep_numbers() {
+  if (written_for_) owners_ = std::make_shared<const slice_owners>(written_for_->with(*owners_));
 }
 
 void section_work::write_open_slices(section_writer& into, const slice_owners& owners) {

@@ -19,7 +19,7 @@ namespace sluice::analysis {
 struct slice_owners;
 
 /// Goes through what devices and threads do, and through counters, section after section: what runs at the end of one is
-/// known to the next. A part of `run_section_pass`. Not thread-safe.
+/// known to the next. A part of `section_pass`. Not thread-safe.
 class section_work {
  public:
   /// `known` must outlive this.
@@ -43,13 +43,18 @@ class section_work {
 
   // After the last section:
 
-  void write_open_slices(section_writer& into) { write_open_slices(into, *owners_); }
+  void write_open_slices(section_writer& into) {
+    keep_numbers();
+    write_open_slices(into, *owners_);
+  }
   /// Adds streams, directions and threads.
   void put_facts(recording_facts& into) const;
   /// The first and the highest samples of counters, once.
   [[nodiscard]] counter_trees take_counters();
 
  private:
+  /// Gives owners the positions by which `settle` has written them.
+  void keep_numbers();
   void write_open_slices(section_writer& into, const slice_owners& owners);
   struct boundary_slices {
     std::vector<trace::open_slice_row> rows;  ///< Owners are positions in `by`.

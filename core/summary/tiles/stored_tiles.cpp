@@ -168,7 +168,7 @@ bool stored_tiles::load() {
     if (lanes_[i].lane != i || lanes_[i].depth >= timeline::slice_set::lane_limit) return false;
   put_together_by_owner(lanes_);
   const auto roots = timeline::root_tiles(sections_->begin(), sections_->end() - 1);
-  if (roots.front().begin != sections_->begin() || roots.back().end() != sections_->end()) return false;
+  if (roots.back().end() != sections_->end()) return false;  // Before the first section there is nothing.
   root_level_ = roots.front().level;
   stacks_.emplace(curves_, trace_->tables());
   curves_drawn_ = drawn_times(curves_.size());

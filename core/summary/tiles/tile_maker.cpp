@@ -36,17 +36,6 @@ bool ends_group(const tile& which) { return ((which.begin >> which.level) & (fan
 
 }  // namespace
 
-tile_maker::tile_maker(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of)
-    : tile_maker(to) {
-  go_on(to, sections, of, true);
-}
-
-tile_maker tile_maker::of_growing(trace::file_writer& to) {
-  tile_maker made(to);
-  made.growing_ = true;
-  return made;
-}
-
 void tile_maker::go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of,
                        bool ends) {
   to_ = &to;
@@ -68,7 +57,7 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
     for (std::size_t c = 0; c < curves.size(); ++c)
       curves_[c].maximum = std::max(curves_[c].maximum, curves[c].over(inside).maximum);
   // Of a recording that grows, later sections may be shorter than all before.
-  for (std::size_t i = first; growing_ && i <= last; ++i) {
+  for (std::size_t i = first; i <= last; ++i) {
     const unsigned level = tile_of(sections_[i]).level;
     if (leaves_out_ && level + most_levels_left_out < lowest_level_) return false;
     if (!leaves_out_) lowest_level_ = std::min(lowest_level_, level);
@@ -134,7 +123,6 @@ bool tile_maker::take_numbers(std::vector<index_curve>& curves, std::span<const 
   const std::size_t curves_before = curves_.size(), lanes_before = lanes_.size();
   if (!number_curves(curves) || !number_lanes(lanes)) return false;
   const bool more = curves_.size() > curves_before || lanes_.size() > lanes_before;
-  if (more && !first && !growing_) return false;
   if (first || more) stacks_.emplace(curves_, of_->tables());
   if (first) choose_levels();
   // What was made before has none of the new ones.
@@ -201,14 +189,24 @@ void tile_maker::put(const tile& where, filled_tile made) {
       trace::tile_bins >> std::max(1, static_cast<int>(lowest_level_) - static_cast<int>(where.level));
   shares_.emplace_back(where, is_written(where) ? share_of_tile_above(made, *stacks_) : std::move(made));
   made = {};
-  if (!ends_group(where) || shares_.size() < fan_out) return;
-  std::vector<filled_tile> joined;
-  for (auto share = shares_.end() - fan_out; share != shares_.end(); ++share)
+  if (!ends_group(where)) return;
+  const tile above = timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2);
+  // Before the first section there is nothing.
+  const auto missing =
+      static_cast<std::size_t>(std::max<time_ns>(sections_.front().time - above.begin, 0) >> where.level);
+  const std::size_t there = fan_out - std::min(missing, fan_out - 1);
+  if (shares_.size() < there) return;
+  std::vector<filled_tile> joined(fan_out - there);
+  for (filled_tile& empty : joined) {
+    empty.curves.resize(curves_.size());
+    empty.lanes.resize(lanes_.size());
+  }
+  for (auto share = shares_.end() - static_cast<std::ptrdiff_t>(there); share != shares_.end(); ++share)
     joined.push_back(std::move(share->second));
-  shares_.resize(shares_.size() - fan_out);
-  filled_tile above = join_shares(joined, bins);
+  shares_.resize(shares_.size() - there);
+  filled_tile made_above = join_shares(joined, bins);
   joined.clear();
-  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), std::move(above));
+  put(above, std::move(made_above));
 }
 
 }  // namespace sluice::analysis

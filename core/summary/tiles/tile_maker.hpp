@@ -18,21 +18,16 @@ namespace sluice::analysis {
 /// more bins than events: then the lowest levels are left out. Not thread-safe.
 class tile_maker {
  public:
-  /// `sections` come from `plan_sections` for the recording `of`. All arguments must outlive this.
-  tile_maker(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of);
-
-  /// For a recording that grows: a maker of the tiles that are complete whatever comes. Copies of it go on to the end.
-  [[nodiscard]] static tile_maker of_growing(trace::file_writer& to);
-  /// Call when the recording has grown; the sections that were added must be the first of `sections`, as before. Without
-  /// `ends`, only tiles are made whose sections were all added, however far the recording goes on.
+  /// Call first, and again when the recording `of` has grown; the sections that were added must be the first of `sections`, which
+  /// come from `plan_sections`, as before. All arguments must outlive the calls that follow. Without `ends`, only tiles are made
+  /// whose sections were all added, however far the recording goes on; copies of this may go on to the end.
   void go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of,
              bool ends);
 
   /// Adds sections [first, last], which follow those of the last call. If `from` contains more than these sections,
   /// only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false if `from`
-  /// lacks a curve or lane that was there before, or, of a recording that does not grow, has others, as in a contradictory
-  /// file; also if sections of a recording that grows have become too short for the levels that are left out. Then nothing
-  /// more may be added.
+  /// lacks a curve or lane that was there before, as in a contradictory file, or if sections of a recording that grows have become
+  /// too short for the levels that are left out. Then nothing more may be added.
   [[nodiscard]] bool add(const index& from, std::size_t first, std::size_t last);
   /// The curves so far.
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
@@ -44,7 +39,6 @@ class tile_maker {
   void put_highest(recording_facts& into) const;
 
  private:
-  explicit tile_maker(trace::file_writer& to) : to_(&to) {}
   void choose_levels();
   /// Puts the curves of an index in the order of their numbers; those that are new get the next ones. False: one is missing.
   [[nodiscard]] bool number_curves(std::vector<index_curve>& curves);
@@ -54,15 +48,14 @@ class tile_maker {
   [[nodiscard]] bool is_written(const timeline::tile& which) const { return which.level >= lowest_level_; }
   void put(const timeline::tile& where, filled_tile made);
 
-  trace::file_writer* to_;
+  trace::file_writer* to_ = nullptr;
   std::span<const trace::section_row> sections_;
   const trace::snapshot* of_ = nullptr;
   time_range whole_;
   unsigned root_level_ = 0;
   std::size_t added_ = 0;
-  unsigned lowest_level_ = 0;  ///< Tiles below it are not written.
-  bool leaves_out_ = false;    ///< Some are below it.
-  bool growing_ = false;
+  unsigned lowest_level_ = 0;             ///< Tiles below it are not written.
+  bool leaves_out_ = false;               ///< Some are below it.
   std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
   std::optional<curve_stacks> stacks_;    ///< Of `curves_`; nothing before the first section.
   std::vector<trace::lane_row> lanes_;

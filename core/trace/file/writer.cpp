@@ -199,6 +199,22 @@ void file_writer::add_summary(std::span<const Row> rows, std::optional<std::pair
   }
 }
 
+result<void> file_writer::add_summaries_of(const file_writer& from) {
+  if (const auto flushed = flush(); !flushed) return flushed;
+  state& to = *state_;
+  std::vector<std::byte> bytes;
+  for (const index_row& chunk : from.state_->of<index_row>()) {
+    if (!is_summary(chunk.type)) continue;
+    if (!from.state_->read_back(chunk, bytes))
+      return fail(error_code::io, "cannot be read back", from.state_->named, {}, chunk.offset);
+    index_row moved = chunk;
+    moved.offset = to.offset;
+    if (!to.write_all(bytes)) break;
+    to.of<index_row>().push_back(moved);
+  }
+  return to.outcome();
+}
+
 result<void> file_writer::close() {
   if (state_->fd < 0) return state_->outcome();
   state_->flush_all();

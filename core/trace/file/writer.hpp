@@ -101,6 +101,10 @@ class file_writer {
   template <class Row>
   void add_summary(std::span<const Row> rows, std::optional<std::pair<time_ns, time_ns>> over = std::nullopt);
 
+  /// Adds the summaries that `from` has written, as they are. Only further summaries and `close` may follow. O(their
+  /// bytes). Errors: io, no_space.
+  result<void> add_summaries_of(const file_writer& from);
+
   /// Flushes, writes the index, and closes the file. Later calls do nothing.
   result<void> close();
 

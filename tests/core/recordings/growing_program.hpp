@@ -36,7 +36,10 @@ class growing_program {
     const analysis::time_range whole = analysis::time_range_of(*of_);
     const trace::time_ns until =
         written_ + static_cast<trace::time_ns>(share * static_cast<double>(whole.length())) + 1;
-    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, analysis::time_range{written_, until});
+    for (std::size_t i = 0; i < of_->chunks().size(); ++i) {
+      const trace::chunk_info& chunk = of_->chunks()[i];
+      if (chunk.min_time < until && chunk.max_time >= written_) add(i, analysis::time_range{written_, until});
+    }
     written_ = until;
     made.flush();
   }

@@ -118,7 +118,8 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   ASSERT_TRUE(store) << store.error().to_string();
   recording tiles_of_parts, tiles_of_all;
   std::optional<tile_maker> tiles;
-  if (std::holds_alternative<double>(cut)) tiles.emplace(tiles_of_parts.writer(), sections, *whole.snapshot);
+  if (std::holds_alternative<double>(cut))
+    tiles.emplace().go_on(tiles_of_parts.writer(), sections, *whole.snapshot, true);
   const auto found = build_stored_figures(**store, unsectioned_facts_of(whole.index),
                                           {.sections_a_run = sections_a_run, .several_cores = sections_a_run > 1},
                                           [&](const index& from, std::size_t first, std::size_t last) {
@@ -136,7 +137,8 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   recording_facts put = without_highest(facts);
   tiles->put_highest(put);
   EXPECT_EQ(section_writer::saved(put)->bytes, section_writer::saved(facts)->bytes);
-  tile_maker all(tiles_of_all.writer(), sections, *whole.snapshot);
+  tile_maker all;
+  all.go_on(tiles_of_all.writer(), sections, *whole.snapshot, true);
   EXPECT_TRUE(all.add(whole.index, 0, sections.size() - 1));
   all.end();
   tiles_of_parts.close();

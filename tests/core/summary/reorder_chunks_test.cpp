@@ -13,10 +13,10 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/trace/file/layout.hpp"
-#include "core/trace/model/schema.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/row_in_words.hpp"
 
 /// The chunks of a recording after sorting.
 namespace sluice::analysis {
@@ -44,32 +44,14 @@ std::shared_ptr<const trace::snapshot> compacted(recording& made, std::span<cons
   return into.open()->latest();
 }
 
-template <class Row>
-std::string in_words(const Row& row) {
-  std::string words;
-  std::apply(
-      [&](const auto&... fields) {
-        const auto put = [&](const auto& field) {
-          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(row.*field.member)>, std::string>)
-            words += row.*field.member;
-          else
-            words += std::to_string(trace::to_bits(row.*field.member));
-          words += '|';
-        };
-        (put(fields), ...);
-      },
-      trace::fields_of<Row>);
-  return words;
-}
-
 using rows_by_kind = std::map<trace::row_type, std::vector<std::string>>;
 
 /// In order of the file.
 rows_by_kind rows_of(const trace::snapshot& of) {
   rows_by_kind all;
-#define SLUICE_ROWS(row, kind) \
-  EXPECT_TRUE(                 \
-      of.for_each<trace::row>([&](const trace::row& each) { all[trace::row_type::kind].push_back(in_words(each)); }));
+#define SLUICE_ROWS(row, kind)         \
+  EXPECT_TRUE(of.for_each<trace::row>( \
+      [&](const trace::row& each) { all[trace::row_type::kind].push_back(testing::in_words(each)); }));
   SLUICE_FOR_EACH_ROW(SLUICE_ROWS)
 #undef SLUICE_ROWS
   return all;
@@ -99,8 +81,9 @@ TEST(any_recording, has_the_same_rows_when_it_is_compacted) {
 
 /// What a scan knows, as far as it can be compared.
 void expect_same_scan(const recording_scan& written, const recording_scan& read) {
-  EXPECT_TRUE(std::ranges::equal(written.chunks().known(), read.chunks().known(),
-                                 [](const auto& a, const auto& b) { return in_words(a) == in_words(b); }));
+  EXPECT_TRUE(std::ranges::equal(written.chunks().known(), read.chunks().known(), [](const auto& a, const auto& b) {
+    return testing::in_words(a) == testing::in_words(b);
+  }));
   EXPECT_EQ(written.events(), read.events());
   EXPECT_EQ(written.malformed(), read.malformed());
   EXPECT_EQ(written.touches(), read.touches());
@@ -110,10 +93,12 @@ void expect_same_scan(const recording_scan& written, const recording_scan& read)
   EXPECT_EQ(written.pools_with_segments(), read.pools_with_segments());
   EXPECT_EQ(written.with_kernels(), read.with_kernels());
   EXPECT_EQ(written.contents().copies().size(), read.contents().copies().size());
-  EXPECT_TRUE(std::ranges::equal(written.first_samples(), read.first_samples(),
-                                 [](const auto& a, const auto& b) { return in_words(a) == in_words(b); }));
-  EXPECT_TRUE(std::ranges::equal(written.only_in_checkpoints(), read.only_in_checkpoints(),
-                                 [](const auto& a, const auto& b) { return in_words(a) == in_words(b); }));
+  EXPECT_TRUE(std::ranges::equal(written.first_samples(), read.first_samples(), [](const auto& a, const auto& b) {
+    return testing::in_words(a) == testing::in_words(b);
+  }));
+  EXPECT_TRUE(
+      std::ranges::equal(written.only_in_checkpoints(), read.only_in_checkpoints(),
+                         [](const auto& a, const auto& b) { return testing::in_words(a) == testing::in_words(b); }));
   EXPECT_TRUE(std::ranges::equal(written.loss_checkpoints(), read.loss_checkpoints(), [](const auto& a, const auto& b) {
     return a.about.id == b.about.id && a.first_chunk == b.first_chunk && a.last_chunk == b.last_chunk;
   }));
@@ -131,7 +116,7 @@ TEST(any_recording, is_scanned_while_it_is_compacted_as_it_is_when_it_is_read) {
                                &written));
     into.close();
     const auto after = into.open()->latest();
-    ASSERT_TRUE(written.end(*after));
+    ASSERT_TRUE(written.look_at(*after));
     expect_same_scan(written, recording_scan(*after));
   });
 }
@@ -169,7 +154,7 @@ TEST(a_scan_of_rows_that_are_written, says_when_the_file_has_other_chunks) {
   ASSERT_TRUE(reorder_chunks(*before, sections_of(100'000, 1), into.writer(), always, &written));
   into.add_kernel(20'000, 20'001);
   into.close();
-  EXPECT_FALSE(written.end(*into.open()->latest()));
+  EXPECT_FALSE(written.look_at(*into.open()->latest()));
 }
 
 TEST(compacted_chunks, hold_the_rows_of_one_section_or_those_that_reach_beyond_it) {

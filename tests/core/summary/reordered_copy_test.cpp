@@ -16,12 +16,12 @@
 #include "core/generate/generate.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/passes/reorder_thread.hpp"
-#include "core/trace/model/schema.hpp"
 #include "tests/core/base/named_files.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/row_in_words.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
@@ -34,24 +34,6 @@ using testing::recording;
 
 bool to_the_end() { return true; }
 
-template <class Row>
-std::string row_in_words(const Row& row) {
-  std::string words;
-  std::apply(
-      [&](const auto&... fields) {
-        const auto put = [&](const auto& field) {
-          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(row.*field.member)>, std::string>)
-            words += row.*field.member;
-          else
-            words += std::to_string(trace::to_bits(row.*field.member));
-          words += '|';
-        };
-        (put(fields), ...);
-      },
-      trace::fields_of<Row>);
-  return words;
-}
-
 using sorted_rows = std::map<trace::row_type, std::vector<std::string>>;
 
 /// The rows of each kind, sorted.
@@ -59,7 +41,7 @@ sorted_rows sorted_rows_of(const trace::snapshot& of) {
   sorted_rows all;
 #define SLUICE_ROWS(row, kind)         \
   EXPECT_TRUE(of.for_each<trace::row>( \
-      [&](const trace::row& each) { all[trace::row_type::kind].push_back(row_in_words(each)); }));
+      [&](const trace::row& each) { all[trace::row_type::kind].push_back(testing::in_words(each)); }));
   SLUICE_FOR_EACH_ROW(SLUICE_ROWS)
 #undef SLUICE_ROWS
   for (auto& [type, rows] : all) std::sort(rows.begin(), rows.end());
@@ -103,6 +85,7 @@ TEST(any_recording, put_in_order_while_it_is_written_says_the_same_as_at_its_end
     tell_again(*all, growing, 1 + random() % 8, [&](const auto& so_far) {
       if (random() % 4 == 0) return;
       ASSERT_TRUE(copy->grow(so_far, static_cast<time_ns>(random() % 4'000), to_the_end));
+      if (random() % 4 != 0) copy->sum_up_so_far(to_the_end);
     });
     auto with_copy = how;
     with_copy.begun = &copy;
@@ -138,6 +121,7 @@ TEST_P(a_generated_recording, has_the_same_rows_and_figures_if_it_is_put_in_orde
   tell_again(*all, growing, 10, [&](const auto& so_far) {
     // Far enough from the newest that nothing is late.
     ASSERT_TRUE(copy->grow(so_far, newest(*so_far) - all->end() / 8, to_the_end));
+    copy->sum_up_so_far(to_the_end);
     early = copy->sections().size();
   });
   auto with_copy = how;

@@ -126,6 +126,19 @@ TEST(plan_of_sections, has_no_gap_where_it_was_made_while_a_recording_grew_that_
   EXPECT_LE(most_events(sections), 5000U);
 }
 
+/// The longer a recording, the larger the tiles over all of it, which may begin before it.
+TEST(plan_of_sections, begins_with_settled_ones_however_long_the_recording_becomes) {
+  constexpr time_ns begin = -span / 3;
+  std::vector<trace::chunk_info> chunks;
+  set_known(chunks, trace::row_type::kernel, 256, 1000);
+  for (trace::chunk_info& each : chunks) each.min_time += begin, each.max_time += begin;
+  const auto settled = plan_next_sections(begin, begin + span - 1, chunks, 5000, {}, span / 2);
+  ASSERT_GT(settled.size(), 5U);
+  const auto all = plan_sections(begin, 100 * span, chunks, 5000, settled);
+  EXPECT_EQ(all.front().time, settled.front().time);
+  EXPECT_LT(root_tiles(begin, 100 * span).front().begin, settled.front().time);
+}
+
 /// An event that lies before all others shows up once sections were settled.
 TEST(plan_of_sections, keeps_settled_ones_when_the_recording_turns_out_to_begin_earlier) {
   std::vector<trace::chunk_info> chunks;

@@ -60,8 +60,12 @@ void save_part_after_part(recording& made, const std::vector<time_ns>& begins,
     const auto begins_of_sections = analysis::begins_of(sections);
     analysis::section_writer into(made.writer(), begins_of_sections);
     const analysis::recording_scan known(*trace);
-    const auto found = analysis::run_section_pass(
-        known, known.steps(), into, [] { return true; }, {}, how);
+    const std::function<bool()> goes_on = [] { return true; };
+    analysis::section_pass pass(known, how);
+    pass.begin(known.steps(), into, goes_on, goes_on);
+    ASSERT_TRUE(pass.go_until(sections.size()));
+    const auto found = pass.finish();
+    ASSERT_TRUE(found.complete);
     ASSERT_TRUE(into.add_whole(found.whole));
   }
   made.close();
