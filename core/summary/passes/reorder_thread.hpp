@@ -29,7 +29,7 @@ struct reorder_thread_options {
 };
 
 /// A thread of low priority that reads the file of a `file_writer` as any reader does, and never holds that up. It takes
-/// half a core at most; what it does not manage is left to the end. Its copy has no name, so nothing is left if the
+/// two thirds of a core at most; what it does not manage is left to the end. Its copy has no name, so nothing is left if the
 /// program is killed; where the file system does not support that, it does nothing. It gives up on any error, when there
 /// is little room on the disk, and with more than a million names and stacks; the end does all the work then. Use from
 /// the thread that owns the writer.
