@@ -50,7 +50,7 @@ sorted_rows sorted_rows_of(const trace::snapshot& of) {
 
 /// The begin of the newest chunk of events.
 time_ns newest(const trace::snapshot& of) {
-  time_ns latest = INT64_MIN;
+  time_ns latest = -latest_time;
   for (const trace::chunk_info& chunk : of.chunks())
     if (trace::is_event(chunk.type)) latest = std::max(latest, chunk.min_time);
   return latest;
