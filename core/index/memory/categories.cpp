@@ -216,8 +216,6 @@ bool early(time_ns time, const step_list* steps) {
   return steps == nullptr || steps->steps.size() < 2 || time < steps->steps[1].span.begin;
 }
 
-}  // namespace
-
 bool names_operators_of_networks(const trace::tables& tables) {
   constexpr std::array prefixes{"aten::linear", "aten::conv", "autograd::engine:", "nn.Module:", "Optimizer.step#"};
   const auto rows = tables.strings.rows();
@@ -226,6 +224,8 @@ bool names_operators_of_networks(const trace::tables& tables) {
                        [&](const char* prefix) { return std::string_view(row.text).starts_with(prefix); });
   });
 }
+
+}  // namespace
 
 category_judge::category_judge(const category_evidence& by)
     : by_(by), clues_(by.tables), names_operators_(names_operators_of_networks(by.tables)) {}

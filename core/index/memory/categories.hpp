@@ -171,6 +171,7 @@ class category_judge {
   /// The least end of a longer recording at which `of` may judge a block that was freed otherwise, if all other evidence
   /// stays; `latest_time` if none may. O(1).
   [[nodiscard]] time_ns holds_until(const block_record& block);
+  /// Part of the evidence: some text of the recording is the name of a network's operator.
   [[nodiscard]] bool names_operators() const { return names_operators_; }
 
  private:
@@ -192,14 +193,11 @@ class category_judge {
 
   const category_evidence by_;
   stack_clues clues_;
-  const bool names_operators_;
+  const bool names_operators_;  ///< Some text of the recording is the name of a network's operator.
   std::map<trace::process_id, process_facts> processes_;
   std::map<std::pair<trace::process_id, trace::thread_id>, bool> backward_;
   std::unordered_map<std::uint64_t, bool> foreign_;  ///< By the id of a block's name: it is of another framework.
 };
-
-/// True if some text of the recording is the name of an operator of a neural network. O(strings).
-[[nodiscard]] bool names_operators_of_networks(const trace::tables& tables);
 
 /// True if all that was known `before` about processes is `now` the same; others may have come.
 [[nodiscard]] bool judged_alike(const std::map<trace::process_id, process_clues::verdict>& before,

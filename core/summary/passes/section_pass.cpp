@@ -48,7 +48,9 @@ class section_pass::state {
     wanted_ = &wanted;
     goes_on_ = &goes_on;
     steps_ = std::move(steps);
+    const bool named_operators = judge_ && judge_->names_operators();
     judge_.emplace(category_evidence{known_.clues(), steps_->lists(), known_.category_tags(), of().tables(), span_});
+    revised_ = revised_ || (next_ > 0 && judge_->names_operators() != named_operators);
     first_samples_ = known_.first_samples();
     std::erase_if(first_samples_, [](const auto& row) { return row.what == trace::sampled_thing::counter; });
     auto whole = std::make_shared<recording_facts>();
@@ -142,8 +144,7 @@ class section_pass::state {
   [[nodiscard]] bool is_judged_alike(const step_facts& steps) const {
     const time_ns until = next_ < begins_.size() ? begins_[next_] : latest_time;
     return known_.loss_checkpoints().empty() && known_.only_in_checkpoints().size() == born_in_checkpoints_ &&
-           judged_alike(verdicts_, known_.clues().verdicts()) && steps_->begin_alike(steps, until) &&
-           judge_->names_operators() == names_operators_of_networks(of().tables());
+           judged_alike(verdicts_, known_.clues().verdicts()) && steps_->begin_alike(steps, until);
   }
 
   /// Blocks that are freed anywhere are needed if there are checkpoints in the sections before `behind`.

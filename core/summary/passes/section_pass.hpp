@@ -60,6 +60,7 @@ class section_pass {
   [[nodiscard]] bool go_until(std::size_t behind);
   /// How many sections it has gone through.
   [[nodiscard]] std::size_t gone_through() const;
+  /// See `section_pass_options`. Counts from the next `go_until` on.
   void set_several_cores(bool several);
   /// Writes what is left to be told of the sections so far: what runs when they begin, and chunks. `ahead` is a copy that has gone on to
   /// the last section; it leaves that out.

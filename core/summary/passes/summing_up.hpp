@@ -47,6 +47,7 @@ class summing_up {
   [[nodiscard]] bool is_due(std::size_t sections) const { return !failed_ && sections >= due_; }
   /// How many sections are summed up early; after `end` none, if that had to begin anew.
   [[nodiscard]] std::size_t settled() const;
+  /// Leaves all to the end, and frees the scratch file.
   void give_up();
 
   /// Adds the summary of the recording, which `known` has all of by now, to `file`, which may be the file with its events or another.

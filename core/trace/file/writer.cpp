@@ -207,10 +207,7 @@ result<void> file_writer::add_summaries_of(const file_writer& from) {
     if (!is_summary(chunk.type)) continue;
     if (!from.state_->read_back(chunk, bytes))
       return fail(error_code::io, "cannot be read back", from.state_->named, {}, chunk.offset);
-    index_row moved = chunk;
-    moved.offset = to.offset;
-    if (!to.write_all(bytes)) break;
-    to.of<index_row>().push_back(moved);
+    if (!to.write_copy(chunk, bytes)) break;
   }
   return to.outcome();
 }
@@ -250,10 +247,7 @@ result<file_writer::rewritten> file_writer::rewrite(const state& from, const std
       ++made.unreadable;
       continue;
     }
-    index_row moved = chunk;
-    moved.offset = to.offset;
-    if (!to.write_all(bytes)) return tl::unexpected<error>(*to.failure);
-    to.of<index_row>().push_back(moved);
+    if (!to.write_copy(chunk, bytes)) return tl::unexpected<error>(*to.failure);
   }
   if (made.behind == 0) made.behind = to.offset;
   to.write_flush_mark();

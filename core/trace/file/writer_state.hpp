@@ -181,6 +181,14 @@ struct file_writer::state : file_writer::waiting_rows {
     return true;
   }
 
+  /// Adds a chunk of another file, with its header in `bytes`. False if it could not be written.
+  bool write_copy(index_row chunk, std::span<const std::byte> bytes) {
+    chunk.offset = offset;
+    if (!write_all(bytes)) return false;
+    of<index_row>().push_back(chunk);
+    return true;
+  }
+
   using time_pair = std::pair<time_ns, time_ns>;
 
   /// Encodes and writes at most `max_chunk_rows` rows. `over`: the time range to store for the chunk.
