@@ -59,11 +59,6 @@ struct recording_facts {
     std::size_t range_lanes = 0;
     std::size_t call_lanes = 0;
   };
-  struct graph {
-    trace::block_id block{};
-    graph_use use;
-    bool copies = false;
-  };
   std::vector<std::uint8_t> listed;  ///< Always empty: a field that only trial versions stored.
   std::vector<memory> memories;
   std::vector<pool> pools;
@@ -72,7 +67,7 @@ struct recording_facts {
   std::vector<direction> directions;
   std::vector<thread> threads;
   std::vector<trace::device_id> with_kernels;
-  std::vector<graph> graphs;
+  std::vector<block_graph_use> graphs;    ///< In order of the graph, once they are read.
   std::vector<trace::block_id> segments;  ///< Ids of blocks that contain other blocks, sorted.
   std::uint64_t touches = 0;
   bool tagged = false;                        ///< The program itself named the category of some block.

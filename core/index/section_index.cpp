@@ -36,7 +36,7 @@ void section_index::set_known_memory(const section_facts& about) {
 
 void section_index::set_known_uses(const section_facts& about) {
   touches_.set_known(about.whole->touches);
-  for (const recording_facts::graph& each : about.whole->graphs) touches_.set_known(each.block, each.use, each.copies);
+  touches_.set_known(std::span(about.whole->graphs));
   for (const known_uses& each : about.uses) touches_.set_known(each.block, each.uses);
   if (about.unfolding) touches_.only_within(about.run);
 }

@@ -44,6 +44,10 @@ bool is_filling_kernel(std::string_view name) {
   return false;
 }
 
+void sort_by_graph(std::vector<block_graph_use>& uses) {
+  std::stable_sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.use.graph < b.use.graph; });
+}
+
 void uses_so_far::add(const uses_so_far& others) {
   if (others.first.known()) {
     join(first, last, others.first);
@@ -180,17 +184,23 @@ void touch_index::add(const trace::memset_event& row) {
 
 void touch_index::add(const trace::graph_launch_event& row) {
   if (leaves_out(bounded(row.time))) return;
-  launches& of = launches_[row.graph];
+  const auto [at, fresh] = launches_.try_emplace(row.graph);
+  if (fresh) {
+    const auto before = [](const block_graph_use& each, trace::graph_id graph) { return each.use.graph < graph; };
+    auto use = std::lower_bound(known_graph_uses_.begin(), known_graph_uses_.end(), row.graph, before);
+    for (; use != known_graph_uses_.end() && use->use.graph == row.graph; ++use) add(*use);
+  }
+  launches& of = at->second;
   const touch now{bounded(row.time), row.id};
   if (!of.all.empty() && earlier(now, of.all.back())) of.sorted = false;
   of.all.push_back(now);
 }
 
-void touch_index::set_known(trace::block_id block, const graph_use& use, bool copies) {
-  at(block).graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
-  graph_uses_.push_back(use);
-  bool& moves = moving_[raw(use.graph)];
-  moves = moves || copies;
+void touch_index::add(const block_graph_use& use) {
+  at(use.block).graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
+  graph_uses_.push_back(use.use);
+  bool& moves = moving_[raw(use.use.graph)];
+  moves = moves || use.copies;
 }
 
 bool touch_index::graph_copies(trace::graph_id graph) const {
@@ -305,6 +315,9 @@ std::uint64_t touch_index::launches_that_copy(time_range range) const {
 
 std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {
   std::vector<graph_use> all;
+  for (const block_graph_use& each : known_graph_uses_)
+    if (each.block == block) all.push_back(each.use);
+  if (!known_graph_uses_.empty()) return all;
   const std::size_t place = by_id_.find(raw(block));
   if (place == id_lookup::none) return all;
   for (const std::uint32_t which : blocks_[place].graphs) all.push_back(graph_uses_[which]);

@@ -68,6 +68,14 @@ struct graph_use {
   trace::event_id last{};
 };
 
+/// The same, with the block. Lists of these are in order of the graph.
+struct block_graph_use {
+  trace::block_id block{};
+  graph_use use;
+  bool copies = false;  ///< A node of the graph copies.
+};
+void sort_by_graph(std::vector<block_graph_use>& uses);
+
 /// What one kernel launch, copy or memset does to a block.
 enum class access_kind : std::uint8_t {
   kernel,  ///< Reads or writes, which is not recorded.
@@ -96,9 +104,10 @@ class touch_index {
   void add(const trace::graph_launch_event& row);
   /// Sets all uses of a block, known from the file. Rows about the block then have no effect on `of`.
   void set_known(trace::block_id block, const block_touches& uses);
-  /// Adds a use of a block by a graph's nodes; `copies`: a node of the graph copies. After `set_known(touches)`, touch
-  /// rows of graph nodes are ignored, so all such uses must be added here.
-  void set_known(trace::block_id block, const graph_use& use, bool copies);
+  /// Sets how the graphs of the whole recording use blocks, in order of the graph. The uses of a graph are taken in when it is
+  /// launched, so a section costs what its own graphs do. After `set_known(touches)`, touch rows of graph nodes are ignored, so
+  /// these must be told here. Call before adding rows. `uses` must outlive this.
+  void set_known(std::span<const block_graph_use> uses) { known_graph_uses_ = uses; }
   /// Ignores rows about uses outside of `run`. Call before adding rows.
   void only_within(time_range run) { run_ = run; }
   /// Announces that mostly blocks with consecutive ids are used, `blocks` from `first` on; so they are found faster.
@@ -146,9 +155,9 @@ class touch_index {
   }
   /// The number of launches in `range` of graphs with a node that copies and names a block.
   [[nodiscard]] std::uint64_t launches_that_copy(time_range range) const;
-  /// The graphs whose nodes name the block, unordered.
+  /// The graphs whose nodes name the block, unordered. O(all uses by graphs) if they were set, else O(1) for each.
   [[nodiscard]] std::vector<graph_use> graphs_of(trace::block_id block) const;
-  /// True if a node of the graph copies and names a block.
+  /// True if a node of the graph, which was launched or has touch rows here, copies and names a block.
   [[nodiscard]] bool graph_copies(trace::graph_id graph) const;
 
  private:
@@ -163,6 +172,7 @@ class touch_index {
   };
 
   uses_of_block& at(trace::block_id id);
+  void add(const block_graph_use& use);
   /// Times of launches and copies of a process, sorted, each once.
   struct process_works {
     trace::process_id process{};
@@ -188,6 +198,7 @@ class touch_index {
   std::vector<uses_of_block> blocks_;
   id_lookup by_id_;
   std::vector<graph_use> graph_uses_;
+  std::span<const block_graph_use> known_graph_uses_;
   std::map<trace::graph_id, launches> launches_;
   std::unordered_map<std::uint64_t, bool> moving_;  ///< By graph id: some node of the graph copies.
   std::unordered_map<std::uint64_t, named_work> named_;

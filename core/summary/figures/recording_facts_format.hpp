@@ -23,7 +23,7 @@ SLUICE_KEPT(recording_facts::stream) { all(of, of.key, of.lanes); }
 SLUICE_KEPT(recording_facts::direction) { all(of, of.key, of.lanes, of.highest_rate); }
 SLUICE_KEPT(recording_facts::thread) { all(of, of.key, of.range_lanes, of.call_lanes); }
 SLUICE_KEPT(graph_use) { all(of, of.graph, of.nodes, of.first, of.last); }
-SLUICE_KEPT(recording_facts::graph) { all(of, of.block, of.use, of.copies); }
+SLUICE_KEPT(block_graph_use) { all(of, of.block, of.use, of.copies); }
 SLUICE_KEPT(recording_facts) {
   all(of, of.listed, of.memories, of.pools, of.not_tracked, of.streams, of.directions, of.threads, of.with_kernels,
       of.graphs, of.segments, of.touches, of.tagged, left_out{}, left_out{});

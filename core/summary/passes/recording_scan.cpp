@@ -345,12 +345,13 @@ void recording_scan::take_sample(trace::sampled_thing what, std::uint64_t id, co
   fill(known);
 }
 
-std::vector<recording_facts::graph> recording_scan::graphs() const {
-  std::vector<recording_facts::graph> all;
+std::vector<block_graph_use> recording_scan::graphs() const {
+  std::vector<block_graph_use> all;
   graph_touches_.for_each_block([&](trace::block_id block) {
     for (const graph_use& use : graph_touches_.graphs_of(block))
       all.push_back({block, use, graph_touches_.graph_copies(use.graph)});
   });
+  sort_by_graph(all);
   return all;
 }
 

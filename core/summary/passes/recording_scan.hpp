@@ -101,7 +101,7 @@ class recording_scan {
   /// Number of touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
   /// For each block that nodes of CUDA graphs use: which graph and nodes.
-  [[nodiscard]] std::vector<recording_facts::graph> graphs() const;
+  [[nodiscard]] std::vector<block_graph_use> graphs() const;
   /// Pools that contain driver-layer blocks.
   [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }

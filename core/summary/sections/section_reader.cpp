@@ -178,6 +178,7 @@ result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_p
   auto whole = std::make_shared<recording_facts>();
   if (!decode(**saved, *whole))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
+  sort_by_graph(whole->graphs);
   whole->chunks = std::make_shared<const chunk_index>(made->from_);
   whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
   made->whole_ = std::move(whole);

@@ -97,6 +97,23 @@ TEST_F(touches, expand_the_launches_of_a_graph_while_the_block_lives) {
   EXPECT_EQ(index_.graphs_of(block_id{9})[0].last, event_id{2});
 }
 
+TEST_F(touches, by_graphs_that_are_known_from_elsewhere_count_once_these_are_launched) {
+  const std::vector<block_graph_use> known = {{block_id{9}, {trace::graph_id{3}, 2, event_id{1}, event_id{2}}, true},
+                                              {block_id{8}, {trace::graph_id{4}, 1, event_id{3}, event_id{3}}, true},
+                                              {block_id{9}, {trace::graph_id{4}, 1, event_id{4}, event_id{4}}, true},
+                                              {block_id{9}, {trace::graph_id{7}, 1, event_id{5}, event_id{5}}, false}};
+  index_.set_known(std::span(known));
+  for (const time_ns time : {50, 10}) index_.add(launch_at(time, static_cast<std::uint64_t>(100 + time), 4));
+  index_.add(launch_at(60, 160, 3));
+  index_.add(launch_at(70, 170, 5));
+  index_.settle();
+  EXPECT_EQ(index_.of(block(9, 0)).replays, 3U);
+  EXPECT_EQ(index_.of(block(9, 0)).first, (touch{10, event_id{110}}));
+  EXPECT_EQ(index_.of(block(8, 20)).replays, 1U);
+  EXPECT_EQ(index_.launches_that_copy({0, 100}), 3U);
+  EXPECT_EQ(index_.graphs_of(block_id{9}).size(), 3U) << "also of graphs that were not launched here";
+}
+
 TEST_F(touches, of_capture_are_none_until_the_graph_is_launched) {
   index_.add(touch_at(5, 1, 9, 3), tables_);
   index_.settle();

@@ -57,12 +57,13 @@ inline std::vector<recording_facts::untracked> untracked_of(const index& from) {
   return all;
 }
 
-inline std::vector<recording_facts::graph> graphs_of(const index& from) {
-  std::vector<recording_facts::graph> all;
+inline std::vector<block_graph_use> graphs_of(const index& from) {
+  std::vector<block_graph_use> all;
   if (from.touches().empty()) return all;
   for (const block_record& block : from.memory().blocks())
     for (const graph_use& use : from.touches().graphs_of(block.id))
       all.push_back({block.id, use, from.touches().graph_copies(use.graph)});
+  sort_by_graph(all);
   return all;
 }
 
