@@ -399,6 +399,55 @@ TEST(merge, keeps_what_checkpoints_say_after_a_loss) {
   EXPECT_EQ(gone, (std::multiset<std::uint64_t>{10}));
 }
 
+TEST(merge, keeps_apart_what_no_table_has) {
+  const temporary a("merge-strays-a"), b("merge-strays-b"), whole("merge-strays");
+  const auto write = [](const std::string& path, std::uint64_t thread) {
+    auto to = *trace::file_writer::create(path);
+    trace::process_row process;
+    process.id = trace::process_id{1};
+    to.add(process);
+    trace::marker_event row;
+    row.id = trace::event_id{5};
+    row.process = process.id;
+    row.thread = trace::thread_id{thread};
+    to.add(row);
+    ASSERT_TRUE(to.close());
+  };
+  write(a.path(), 7);
+  write(b.path(), 7);
+  ASSERT_TRUE(merge({read(a.path()), read(b.path())}, whole.path()));
+  const auto found = rows<trace::marker_event>(*read(whole.path()));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_NE(found[0].thread, found[1].thread);
+  EXPECT_NE(found[0].process, found[1].process);
+  EXPECT_NE(found[0].id, found[1].id);
+  for (const auto& said : rows<trace::message_event>(*read(whole.path())))
+    for (const auto& row : found) EXPECT_NE(said.id, row.id);
+}
+
+TEST(merge, refuses_ids_that_it_cannot_renumber) {
+  const temporary a("merge-large-a"), b("merge-large-b"), whole("merge-large");
+  const auto write = [](const std::string& path, trace::event_id event, trace::thread_id thread) {
+    auto to = *trace::file_writer::create(path);
+    trace::thread_row row;
+    row.id = thread;
+    to.add(row);
+    trace::marker_event marker;
+    marker.id = event;
+    to.add(marker);
+    ASSERT_TRUE(to.close());
+  };
+  write(a.path(), trace::event_id{1}, trace::thread_id{1});
+  for (const auto& [event, thread] :
+       {std::pair(std::uint64_t{3} << 60, 1ULL), std::pair(std::uint64_t{1}, 1ULL << 62)}) {
+    write(b.path(), trace::event_id{event}, trace::thread_id{thread});
+    const auto made = merge({read(a.path()), read(b.path())}, whole.path());
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, error_code::invalid_argument);
+    EXPECT_EQ(made.error().file, b.path());
+  }
+}
+
 TEST(merge, refuses_what_makes_no_sense) {
   const temporary a("merge-refused");
   record({}, a.path());
