@@ -15,7 +15,7 @@ using trace::raw;
 template <class Row>
 const std::vector<text_role>& roles_of() {
   static const std::vector<text_role> roles = [] {
-    std::vector<text_role> all(std::tuple_size_v<decltype(trace::fields_of<Row>)>, text_role::plain);
+    std::vector<text_role> all(trace::field_count<Row>, text_role::plain);
     for (const query::table& each : query::tables()) {
       if (each.type != trace::type_of_row<Row>) continue;
       for (std::size_t i = 0; i < all.size() && i < each.columns.size(); ++i) all[i] = each.columns[i].role;

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <string_view>
-#include <tuple>
 
 #include "core/base/spelling.hpp"
 #include "core/trace/model/schema.hpp"
@@ -10,12 +9,9 @@
 /// The names of row members, so that the schema stays the only list.
 namespace sluice::query {
 
-template <class Row>
-inline constexpr std::size_t field_count = std::tuple_size_v<decltype(trace::fields_of<Row>)>;
-
 /// The pointer to member number `Index` in the schema of `Row`.
 template <class Row, std::size_t Index>
-inline constexpr auto member_at = std::get<Index>(trace::fields_of<Row>).member;
+inline constexpr auto member_at = trace::field_at<Row, Index>.member;
 
 /// The name of member number `Index` in the schema of `Row`: "block", "time".
 template <class Row, std::size_t Index>

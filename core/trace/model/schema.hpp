@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
+#include <utility>
 
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
@@ -61,9 +61,31 @@ struct schema;
 template <class Row>
 inline constexpr std::size_t field_count = schema<Row>::apply([](const auto&... fields) { return sizeof...(fields); });
 
-/// A tuple of the `field`s of a row.
+namespace detail {
+
+// What std::tuple would do, without a class for each rest of the list: that takes a compiler seconds for all rows.
+template <std::size_t Index, class Field>
+struct numbered_field {
+  Field of;
+};
+template <class Indices, class... Fields>
+struct field_list;
+template <std::size_t... Indices, class... Fields>
+struct field_list<std::index_sequence<Indices...>, Fields...> : numbered_field<Indices, Fields>... {};
 template <class Row>
-inline constexpr auto fields_of = schema<Row>::apply([](auto... fields) { return std::make_tuple(fields...); });
+inline constexpr auto fields_of = schema<Row>::apply([]<class... Fields>(Fields... fields) {
+  return field_list<std::index_sequence_for<Fields...>, Fields...>{{fields}...};
+});
+template <std::size_t Index, class Field>
+constexpr Field numbered(const numbered_field<Index, Field>& of) {
+  return of.of;
+}
+
+}  // namespace detail
+
+/// The `field` number `Index` of a row.
+template <class Row, std::size_t Index>
+inline constexpr auto field_at = detail::numbered<Index>(detail::fields_of<Row>);
 
 #define SLUICE_TABLE(Row, ...)                         \
   template <>                                          \

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 #include "core/trace/columns/column_values.hpp"
@@ -20,7 +19,7 @@ std::string in_words(const Row& row) {
       words += std::to_string(trace::to_bits(row.*field.member));
     words += '|';
   };
-  std::apply([&](const auto&... fields) { (put(fields), ...); }, trace::fields_of<Row>);
+  trace::schema<Row>::apply([&](const auto&... fields) { (put(fields), ...); });
   return words;
 }
 

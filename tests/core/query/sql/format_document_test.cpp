@@ -64,7 +64,7 @@ std::string type_of(column_type type) {
 /// The columns of a kind as SQL shows them: the schema's come first, in its order. Strings have no table there.
 template <class Row, std::size_t Index>
 std::string line_of(const table* shown) {
-  constexpr auto field = std::get<Index>(fields_of<Row>);
+  constexpr auto field = field_at<Row, Index>;
   using type = std::remove_cvref_t<decltype(Row{}.*field.member)>;
   std::string usual;
   if constexpr (!std::is_same_v<type, std::string>) {
@@ -228,7 +228,7 @@ std::string summary_section(row_type type, const char* name) {
   std::string text = std::string("\n### ") + name + ", " + std::to_string(static_cast<unsigned>(type)) + "\n\n" +
                      words.about + "\n\n| number | member | stored | default | what |\n|---|---|---|---|---|\n";
   const auto add = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
-    constexpr auto field = std::get<Index>(fields_of<Row>);
+    constexpr auto field = field_at<Row, Index>;
     using member = std::remove_cvref_t<decltype(Row{}.*field.member)>;
     std::string usual;
     if constexpr (!std::is_same_v<member, std::string>) {
