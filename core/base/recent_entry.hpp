@@ -12,7 +12,7 @@ class recent_entry {
  public:
   recent_entry() = default;
   recent_entry(const recent_entry&) noexcept {}
-  recent_entry& operator=(const recent_entry&) noexcept {
+  recent_entry& operator=(const recent_entry&) noexcept {  // NOLINT(bugprone-unhandled-self-assignment): it forgets.
     entry_ = nullptr;
     return *this;
   }

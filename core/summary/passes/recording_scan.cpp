@@ -157,6 +157,8 @@ void recording_scan::infer_steps_of(trace::process_id process, births_of_process
   while (of.last.size() >= window_.due()) {
     std::vector<block_record> blocks;
     std::vector<const block_record*> in_order;
+    blocks.reserve(window_.blocks + 1);
+    in_order.reserve(window_.blocks + 1);
     for (std::size_t i = 0; i <= window_.blocks; ++i) blocks.push_back(of.last[i].as_block());
     for (const block_record& block : blocks) in_order.push_back(&block);
     leave_out(of.steps.take({process, in_order, launches, {}, times, clues_, tables_, 0}, window_));
@@ -418,6 +420,7 @@ step_list recording_scan::steps_of(trace::process_id process, const births* of,
   std::vector<const block_record*> in_order;
   if (of != nullptr)
     for (const birth& each : of->last) blocks.push_back(each.as_block());
+  in_order.reserve(blocks.size());
   for (const block_record& block : blocks) in_order.push_back(&block);
   infer_deaths(process, checkpoints, blocks);
   const auto launches = of == nullptr ? marks_.launches_of(process) : marks_.launches_of(process, of->steps.from());
