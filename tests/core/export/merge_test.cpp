@@ -401,7 +401,7 @@ TEST(merge, keeps_what_checkpoints_say_after_a_loss) {
 
 TEST(merge, keeps_apart_what_no_table_has) {
   const temporary a("merge-strays-a"), b("merge-strays-b"), whole("merge-strays");
-  const auto write = [](const std::string& path, std::uint64_t thread) {
+  for (const std::string& path : {a.path(), b.path()}) {
     auto to = *trace::file_writer::create(path);
     trace::process_row process;
     process.id = trace::process_id{1};
@@ -409,12 +409,10 @@ TEST(merge, keeps_apart_what_no_table_has) {
     trace::marker_event row;
     row.id = trace::event_id{5};
     row.process = process.id;
-    row.thread = trace::thread_id{thread};
+    row.thread = trace::thread_id{7};
     to.add(row);
     ASSERT_TRUE(to.close());
-  };
-  write(a.path(), 7);
-  write(b.path(), 7);
+  }
   ASSERT_TRUE(merge({read(a.path()), read(b.path())}, whole.path()));
   const auto found = rows<trace::marker_event>(*read(whole.path()));
   ASSERT_EQ(found.size(), 2U);
@@ -427,20 +425,19 @@ TEST(merge, keeps_apart_what_no_table_has) {
 
 TEST(merge, refuses_ids_that_it_cannot_renumber) {
   const temporary a("merge-large-a"), b("merge-large-b"), whole("merge-large");
-  const auto write = [](const std::string& path, trace::event_id event, trace::thread_id thread) {
+  const auto write = [](const std::string& path, std::uint64_t event, std::uint64_t thread) {
     auto to = *trace::file_writer::create(path);
     trace::thread_row row;
-    row.id = thread;
+    row.id = trace::thread_id{thread};
     to.add(row);
     trace::marker_event marker;
-    marker.id = event;
+    marker.id = trace::event_id{event};
     to.add(marker);
     ASSERT_TRUE(to.close());
   };
-  write(a.path(), trace::event_id{1}, trace::thread_id{1});
-  for (const auto& [event, thread] :
-       {std::pair(std::uint64_t{3} << 60, 1ULL), std::pair(std::uint64_t{1}, 1ULL << 62)}) {
-    write(b.path(), trace::event_id{event}, trace::thread_id{thread});
+  write(a.path(), 1, 1);
+  for (const auto& [event, thread] : {std::pair(3UL << 60, 1UL), std::pair(1UL, 1UL << 62)}) {
+    write(b.path(), event, thread);
     const auto made = merge({read(a.path()), read(b.path())}, whole.path());
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, error_code::invalid_argument);
