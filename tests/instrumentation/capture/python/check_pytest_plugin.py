@@ -100,7 +100,8 @@ class Plugin(unittest.TestCase):
             if name in libraries:
                 (self.folder / f"{name}.py").write_text(text)
         (self.folder / "test_it.py").write_text(textwrap.dedent(tests))
-        environment = dict(os.environ, PYTHONPATH=f"{BUILD / 'python'}:{self.folder}", PYTHONDONTWRITEBYTECODE="1",
+        folders = [str(BUILD / "python"), str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(folders), PYTHONDONTWRITEBYTECODE="1",
                            PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
         made = subprocess.run([*under, sys.executable, "-m", "pytest", "-p", "sluice_pytest", "-p", "no:cacheprovider",
                                "--junitxml=out.xml", "-q", *arguments, "test_it.py"],
