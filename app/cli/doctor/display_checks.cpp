@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/cli/doctor/probe.hpp"
 #include "app/gui/gl/gl.hpp"
 #include "app/gui/gl/offscreen.hpp"
 #include "app/gui/window/window.hpp"
+#include "app/processes/probe.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -33,18 +33,18 @@ check_result judge(std::string name, const result<std::string>& answer) {
 }  // namespace
 
 check_result check_drawing(const machine& where) {
-  return judge("pictures", probe(
+  return judge("pictures", processes::probe(
                                [] {
                                  constexpr int side = 64;
                                  const auto context = gui::gl::offscreen_context::create(side, side);
                                  if (!context) return as_answer(tl::unexpected(context.error()));
                                  return as_answer("sluice screenshot draws with " + gui::gl::renderer_name());
                                },
-                               where.timeout));
+                               {.timeout = where.timeout}));
 }
 
 check_result check_window(const machine& where) {
-  return judge("window", probe([] { return as_answer(gui::try_window()); }, where.timeout));
+  return judge("window", processes::probe([] { return as_answer(gui::try_window()); }, {.timeout = where.timeout}));
 }
 
 }  // namespace sluice::cli

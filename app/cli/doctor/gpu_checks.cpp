@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/cli/doctor/probe.hpp"
+#include "app/processes/probe.hpp"
 #include "instrumentation/capture/activity/activity_layout.hpp"
 #include "instrumentation/capture/start/cupti_names.hpp"
 #include "instrumentation/ring/producer.hpp"
@@ -80,7 +80,7 @@ struct driver_answer {
 };
 
 result<driver_answer> driver_of(const machine& where) {
-  const auto text = probe([&] { return ask_driver(where.driver_library); }, where.timeout);
+  const auto text = processes::probe([&] { return ask_driver(where.driver_library); }, {.timeout = where.timeout});
   if (!text) return tl::unexpected(text.error());
   std::istringstream lines(*text);
   driver_answer made;
@@ -175,12 +175,12 @@ check_result check_capture_library(const machine& where) {
     return made;
   }
   made.found = *library;
-  const auto problem = probe(
+  const auto problem = processes::probe(
       [&]() -> std::string {
         unsetenv(collector::socket_variable);  // It shall record nothing here.
         return dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr ? dlerror() : "";
       },
-      where.timeout);
+      {.timeout = where.timeout});
   if (!problem || !problem->empty()) {
     made.state = health::missing;
     made.found = "it cannot be loaded: " + (problem ? *problem : made.found + " " + problem.error().to_string());
@@ -201,7 +201,8 @@ check_result check_cupti(const machine& where) {
   if (files.empty()) files.assign(std::begin(capture::cupti_names), std::end(capture::cupti_names));
   std::string trouble;
   for (const std::string& file : files) {
-    const auto text = probe([&] { return ask_cupti(file, where.driver_library); }, where.timeout);
+    const auto text =
+        processes::probe([&] { return ask_cupti(file, where.driver_library); }, {.timeout = where.timeout});
     if (!text) trouble = file + " " + text.error().to_string();
     if (!text || text->empty()) continue;
     std::istringstream lines(*text);

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/cli/doctor/probe.hpp"
+#include "app/processes/probe.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
 #include "instrumentation/capture/own_memory.hpp"
@@ -54,7 +54,7 @@ std::map<std::string, std::string> answers_of(const std::string& python, std::ch
   std::map<std::string, std::string> made;
   std::FILE* const file = std::tmpfile();
   if (file == nullptr) return made;
-  const auto ended = probe([&] { return ask_python(python, fileno(file)); }, timeout);
+  const auto ended = processes::probe([&] { return ask_python(python, fileno(file)); }, {.timeout = timeout});
   std::rewind(file);
   char line[512];
   while (ended && std::fgets(line, sizeof line, file) != nullptr) {

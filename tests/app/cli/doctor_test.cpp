@@ -3,57 +3,19 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/cli/doctor/probe.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
 using testing::HasSubstr;
 
 const std::string fake_driver = SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake";
-
-TEST(probe, returns_the_childs_answer) {
-  EXPECT_EQ(probe([] { return std::string("two\nlines"); }, milliseconds(20'000)).value_or(""), "two\nlines");
-}
-
-TEST(probe, survives_a_crash) {
-  const auto made = probe(
-      []() -> std::string {
-        raise(SIGSEGV);
-        return "";
-      },
-      milliseconds(20'000));
-  ASSERT_FALSE(made);
-  EXPECT_THAT(made.error().to_string(), HasSubstr("crashed (Segmentation fault"));
-}
-
-TEST(probe, survives_what_ends_the_process) {
-  const auto made = probe([]() -> std::string { _exit(7); }, milliseconds(20'000));
-  ASSERT_FALSE(made);
-  EXPECT_THAT(made.error().to_string(), HasSubstr("status 7"));
-}
-
-TEST(probe, does_not_wait_for_ever) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto made = probe(
-      [] {
-        std::this_thread::sleep_for(std::chrono::seconds(60));
-        return std::string("late");
-      },
-      milliseconds(100));
-  ASSERT_FALSE(made);
-  EXPECT_THAT(made.error().to_string(), HasSubstr("no answer"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
-}
 
 /// A machine without anything, in a folder of its own; tests put things there.
 class doctor_test : public sluice_program {
