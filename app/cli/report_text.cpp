@@ -69,7 +69,7 @@ class text_writer {
  private:
   template <class... Parts>
   void line(fmt::format_string<Parts...> form, Parts&&... parts) {
-    text_ += fmt::format(form, std::forward<Parts>(parts)...) + "\n";
+    text_ += text_line(form, std::forward<Parts>(parts)...);
   }
   void section(std::string_view title) { line("\n{}", title); }
   std::string text_of(trace::string_id id) const { return std::string(tables_.text(id)); }

@@ -56,7 +56,7 @@ class training_writer {
  private:
   template <class... Parts>
   void line(fmt::format_string<Parts...> form, Parts&&... parts) {
-    text_ += fmt::format(form, std::forward<Parts>(parts)...) + "\n";
+    text_ += text_line(form, std::forward<Parts>(parts)...);
   }
 
   std::string place(trace::device_id device, trace::layer layer, trace::memory_kind kind) const {

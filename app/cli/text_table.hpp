@@ -1,11 +1,26 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
-/// Text aligned in columns.
+#include "core/base/printable.hpp"
+
+/// Lines of text, and text aligned in columns.
 namespace sluice::cli {
+
+/// One line, whatever the names in it are (core/base/printable.hpp). If `form` begins with the end of a line, the line
+/// stands apart.
+template <class... Parts>
+[[nodiscard]] std::string text_line(fmt::format_string<Parts...> form, Parts&&... parts) {
+  const fmt::string_view words = form;
+  const std::size_t apart = words.size() > 0 && *words.data() == '\n' ? 1 : 0;
+  const std::string text = fmt::format(form, std::forward<Parts>(parts)...);
+  return std::string(apart, '\n') + printable(std::string_view(text).substr(apart)) + "\n";
+}
 
 class text_table {
  public:

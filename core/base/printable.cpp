@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 
 #include "core/base/utf8.hpp"
 
@@ -19,10 +21,46 @@ std::uint32_t code_point(std::string_view sequence) {
   return value;
 }
 
-/// Invisible characters that can deceive: they change the direction of text, end lines, or hide.
+struct hidden_range {
+  std::uint32_t first, last;
+};
+
+/// Characters that are not seen and can deceive: they control, change the direction of text, end lines, or hide what
+/// others then read. C1, the two ends of lines and the annotations, and all that Unicode 16 has as
+/// Default_Ignorable_Code_Point.
+constexpr auto hidden_characters = std::to_array<hidden_range>({{0x80, 0x9f},
+                                                                {0xad, 0xad},
+                                                                {0x34f, 0x34f},
+                                                                {0x61c, 0x61c},
+                                                                {0x115f, 0x1160},
+                                                                {0x17b4, 0x17b5},
+                                                                {0x180b, 0x180f},
+                                                                {0x200b, 0x200f},
+                                                                {0x2028, 0x202e},
+                                                                {0x2060, 0x206f},
+                                                                {0x3164, 0x3164},
+                                                                {0xfe00, 0xfe0f},
+                                                                {0xfeff, 0xfeff},
+                                                                {0xffa0, 0xffa0},
+                                                                {0xfff0, 0xfffb},
+                                                                {0x1bca0, 0x1bca3},
+                                                                {0x1d173, 0x1d17a},
+                                                                {0xe0000, 0xe0fff}});
+
 bool is_hidden(std::uint32_t c) {
-  return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe007f);
+  return std::any_of(hidden_characters.begin(), hidden_characters.end(),
+                     [&](const hidden_range& each) { return c >= each.first && c <= each.last; });
+}
+
+/// Calls `put(character, its bytes)` for each character of `text`; of invalid UTF-8, with no character for each byte.
+template <class Put>
+void for_each_character(std::string_view text, Put put) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view one = text.substr(0, length == 0 ? 1 : length);
+    put(length == 0 ? std::nullopt : std::optional(code_point(one)), one);
+    text.remove_prefix(one.size());
+  }
 }
 
 }  // namespace
@@ -31,23 +69,39 @@ std::string printable(std::string_view text, line_ends ends) {
   std::string made;
   made.reserve(text.size());
   const auto put = std::back_inserter(made);
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string_view one = text.substr(0, length == 0 ? 1 : length);
-    const std::uint32_t c = length == 0 ? static_cast<unsigned char>(one[0]) : code_point(one);
+  for_each_character(text, [&](std::optional<std::uint32_t> c, std::string_view one) {
     if (c == '\n' && ends == line_ends::escape) {
       made += "\\n";
     } else if (c == '\t') {
       made += "\\t";
-    } else if (length == 0 || (c < 0x20 && c != '\n') || c == 0x7f) {
-      fmt::format_to(put, "\\x{:02x}", c);
-    } else if (is_hidden(c)) {
-      fmt::format_to(put, "\\u{{{:04x}}}", c);
+    } else if (!c || (c < 0x20 && c != '\n') || c == 0x7f) {
+      fmt::format_to(put, "\\x{:02x}", static_cast<unsigned char>(one[0]));
+    } else if (is_hidden(*c)) {
+      fmt::format_to(put, "\\u{{{:04x}}}", *c);
     } else {
       made += one;
     }
-    text.remove_prefix(one.size());
-  }
+  });
+  return made;
+}
+
+std::string printable_json(std::string_view text) {
+  std::string made;
+  made.reserve(text.size());
+  const auto put = std::back_inserter(made);
+  for_each_character(text, [&](std::optional<std::uint32_t> c, std::string_view one) {
+    constexpr std::uint32_t first_of_pairs = 0x10000;
+    if (!c) {
+      made += "\ufffd";
+    } else if (c != '\n' && (c < 0x20 || c == 0x7f || (c < first_of_pairs && is_hidden(*c)))) {
+      fmt::format_to(put, "\\u{:04x}", *c);
+    } else if (is_hidden(*c)) {
+      const std::uint32_t rest = *c - first_of_pairs;
+      fmt::format_to(put, "\\u{:04x}\\u{:04x}", 0xd800 | rest >> 10, 0xdc00 | (rest & 0x3ff));
+    } else {
+      made += one;
+    }
+  });
   return made;
 }
 

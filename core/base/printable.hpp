@@ -3,15 +3,19 @@
 #include <string>
 #include <string_view>
 
-/// Makes texts of recordings and file names safe to print on a terminal.
+/// Makes texts of recordings and file names safe to print on a terminal, and to give to an assistant.
 namespace sluice {
 
 enum class line_ends { escape, keep };
 
 /// Returns `text` with all that could control or mislead a terminal escaped: control characters (C0, DEL, C1),
-/// direction controls, invisible characters, invalid UTF-8. Bytes become \xNN, characters \u{NNNN}, line ends \n, tabs
+/// direction controls, invisible characters such as tags and variation selectors, invalid UTF-8. Bytes become \xNN, characters \u{NNNN}, line ends \n, tabs
 /// \t. Backslashes are kept: the result cannot be converted back. `line_ends::keep` keeps the line ends of a long text.
 [[nodiscard]] std::string printable(std::string_view text, line_ends ends = line_ends::escape);
+
+/// The same characters of a JSON document, escaped as JSON does: \u202e, a pair above U+FFFF. So the document means what it
+/// meant, and what is hidden in its texts is seen by who reads it as it is. Line ends are kept; invalid bytes become U+FFFD.
+[[nodiscard]] std::string printable_json(std::string_view text);
 
 /// True if `printable` would return `text` unchanged. Does not allocate for plain ASCII.
 [[nodiscard]] bool is_printable(std::string_view text);

@@ -26,8 +26,8 @@ class failure_writer {
 
   std::string all() {
     const bool on_device = of_.figures.device != trace::device_id::none;
-    text_ += fmt::format("\nOut of memory at {}{}\n", format_moment(of_.figures.time),
-                         on_device ? " on " + analysis::short_label(of_.figures.device, subject_.tables) : "");
+    text_ += text_line("\nOut of memory at {}{}", format_moment(of_.figures.time),
+                       on_device ? " on " + analysis::short_label(of_.figures.device, subject_.tables) : "");
     text_table facts("ll");
     for (const auto& [label, said] : of_.facts) facts.row({label, said});
     text_ += facts.text(2);
@@ -43,17 +43,18 @@ class failure_writer {
   }
 
  private:
-  void title(std::string_view words) { text_ += fmt::format("  {}\n", words); }
+  void title(std::string_view words) { text_ += text_line("  {}", words); }
 
   void changes() {
     title(of_.verdict);
     std::size_t number = 0;
     for (const analysis::oom_change& each : of_.changes) {
       ++number;
-      text_ += fmt::format("    {}. {}\n       {}\n", number, each.text, each.advice);
-      text_ += fmt::format("       Checked {}.\n", each.checked_by == analysis::remedy_check::layout
-                                                       ? "on the memory as it was laid out at that moment"
-                                                       : "by replaying the recorded requests");
+      text_ += text_line("    {}. {}", number, each.text);
+      text_ += text_line("       {}", each.advice);
+      text_ += text_line("       Checked {}.", each.checked_by == analysis::remedy_check::layout
+                                                   ? "on the memory as it was laid out at that moment"
+                                                   : "by replaying the recorded requests");
     }
   }
 
