@@ -29,9 +29,34 @@ struct slot {
 std::array<slot, 64> slots;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-/// Removes the folder `path` with its files. Uses async-signal-safe functions only, so not readdir. The folder is renamed first, so that
-/// other threads, which still run, cannot create more files in it.
+#ifdef __linux__
+/// Removes what is in `folder`, and closes it. Uses async-signal-safe functions only, so not readdir.
+void empty_folder(int folder, int deepest) {
+  alignas(dirent64) std::array<char, 4096> entries;
+  for (bool removed = true; removed;) {
+    removed = false;
+    ::lseek(folder, 0, SEEK_SET);
+    const long got = ::syscall(SYS_getdents64, folder, entries.data(), entries.size());
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      const char* const name = entry->d_name;
+      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) continue;
+      removed = ::unlinkat(folder, name, 0) == 0 || removed;
+      const int inner = deepest > 0 ? ::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+      if (inner < 0) continue;
+      empty_folder(inner, deepest - 1);
+      removed = ::unlinkat(folder, name, AT_REMOVEDIR) == 0 || removed;
+    }
+  }
+  ::close(folder);
+}
+#endif
+
+/// Removes the folder `path` with its contents. The folder is renamed first, so that others that still run, threads and
+/// child processes, cannot create more files in it.
 void remove_folder(const char* path) {
+  constexpr int deepest = 4;  // Of folders in it; ours have one.
   std::array<char, PATH_MAX + 2> renamed;
   const std::size_t length = std::strlen(path);
   std::memcpy(renamed.data(), path, length);
@@ -40,19 +65,10 @@ void remove_folder(const char* path) {
   const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return;
 #ifdef __linux__
-  alignas(dirent64) std::array<char, 4096> entries;
-  for (bool removed = true; removed;) {
-    removed = false;
-    ::lseek(folder, 0, SEEK_SET);
-    const long got = ::syscall(SYS_getdents64, folder, entries.data(), entries.size());
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
-      removed = ::unlinkat(folder, entry->d_name, 0) == 0 || removed;
-      at += entry->d_reclen;
-    }
-  }
-#endif
+  empty_folder(folder, deepest);
+#else
   ::close(folder);
+#endif
   ::rmdir(path);
 }
 

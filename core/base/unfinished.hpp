@@ -11,7 +11,7 @@ namespace sluice {
 class unfinished_name {
  public:
   unfinished_name() = default;
-  /// `path`: absolute; a file, or a folder that contains only files. It need not exist yet.
+  /// `path`: absolute; a file, or a folder, which may have folders in it, four deep. It need not exist yet.
   explicit unfinished_name(const std::string& path);
   unfinished_name(unfinished_name&& other) noexcept;
   unfinished_name& operator=(unfinished_name&& other) noexcept;
