@@ -1,8 +1,6 @@
 // The command line: dispatches to the verbs, each of which has a file of its own.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -19,20 +17,6 @@
 #include "core/base/version.hpp"
 
 namespace sluice::cli {
-
-namespace {
-
-std::atomic<int> cancelling_signal{SIGINT};
-static_assert(std::atomic<int>::is_always_lock_free);  // A signal handler writes it.
-
-}  // namespace
-
-void note_cancelling_signal(int number) { cancelling_signal = number; }
-
-int status_of(const error& why) {
-  if (why.code == error_code::cancelled) return 128 + cancelling_signal;
-  return why.code == error_code::invalid_argument ? status_usage : status_failed;
-}
 
 namespace {
 

@@ -11,11 +11,12 @@
 #include "app/cli/check/check_of_recording.hpp"
 #include "app/cli/diff.hpp"
 #include "app/cli/figures/figures_of_recording.hpp"
-#include "app/cli/mcp/picture_tool.hpp"
+#include "app/cli/mcp/answers.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/whatif/whatif_answer.hpp"
 #include "core/base/format.hpp"
+#include "core/base/printable.hpp"
 #include "core/figures/check/check.hpp"
 #include "core/index/labels.hpp"
 #include "core/query/engine/engine.hpp"
@@ -43,7 +44,8 @@ json shortened_lists(const json& value, std::size_t limit, std::size_t& left_out
   return made;
 }
 
-std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+/// As it will be sent, so that its size is right.
+std::string dumped(const json& value) { return printable_json(line_of(value)); }
 
 json string_property(const char* about) { return {{"type", "string"}, {"description", about}}; }
 json integer_property(const char* about) { return {{"type", "integer"}, {"description", about}}; }
@@ -58,12 +60,34 @@ json schema_of(json properties, std::vector<std::string> required) {
           {"additionalProperties", false}};
 }
 
+/// A query whose time is over stops by itself, and says how far it came. One that never looks at the clock is killed later.
+constexpr std::chrono::seconds time_to_stop(2);
+
 constexpr auto file_about = "Path of the recording";
 constexpr auto range_about = "Only this part of the recording, as 1.5s:2s, or 200ms: for the rest of it";
 
 std::string text_of_argument(const json& arguments, const char* name) {
   const auto found = arguments.find(name);
   return found == arguments.end() ? std::string() : found->get<std::string>();
+}
+
+/// Returns `value` as text of at most `most_bytes`, if shorter lists are enough: they are cut, all to the same length.
+/// `cut` then says how much is left out; else it is empty. O(size * log(most_rows)).
+std::string small_text(const json& value, std::string& cut) {
+  std::string text;
+  std::size_t left_out = 0;
+  std::size_t limit = most_rows;
+  for (;;) {
+    left_out = 0;
+    text = dumped(shortened_lists(value, limit, left_out));
+    if (text.size() <= most_bytes || limit == 0) break;
+    limit /= 2;
+  }
+  cut.clear();
+  if (left_out > 0)
+    cut = fmt::format("Cut: no list has more than {} here, {} left out. Ask for less at once.", limit,
+                      left_out == 1 ? "1 entry is" : fmt::format("{} entries are", format_count(left_out)));
+  return text;
 }
 
 /// A JSON value as the content of an answer.
@@ -143,44 +167,49 @@ std::size_t rows_asked_for(const json& arguments) {
   return std::clamp<std::int64_t>(value.get<std::int64_t>(), 1, most_rows);
 }
 
-result<json> query_tool(const json& arguments) {
-  constexpr auto longest = std::chrono::seconds(60);
-  const auto file = open_recording(text_of_argument(arguments, "file"));
-  if (!file) return tl::unexpected(file.error());
-  query::sql_options options;
-  options.deadline = std::chrono::steady_clock::now() + longest;
-  auto database = query::sql_database::open((*file)->latest(), options);
-  if (!database) return tl::unexpected(database.error());
-  auto rows = (*database)->prepare(text_of_argument(arguments, "sql"));
-  if (!rows) return tl::unexpected(rows.error());
-  query::sql_writer writer(query::sql_format::json, rows->columns());
+/// The rows of a query as a JSON list, and the note that there are more.
+result<json> rows_as_json(query::sql_statement& rows, std::size_t limit) {
+  query::sql_writer writer(query::sql_format::json, rows.columns());
+  constexpr std::size_t ending = 3;  // What the writer puts behind the rows.
   std::string text;
+  std::uint64_t count = 0;
   bool more = false;
-  const std::size_t limit = rows_asked_for(arguments);
   for (;;) {
-    const auto step = rows->step();
+    const auto step = rows.step();
     if (!step) return tl::unexpected(step.error());
     if (!*step) break;
-    if (writer.rows() == limit || text.size() >= most_bytes) {
-      more = true;
-      break;
-    }
-    writer.row(*rows, text);
+    more = count == limit;
+    if (more) break;
+    std::string row;
+    writer.row(rows, row);
+    row = printable_json(row);
+    // A row that is too long alone is cut with its answer.
+    more = count > 0 && text.size() + row.size() + ending > most_bytes;
+    if (more) break;
+    text += row;
+    ++count;
   }
-  const std::uint64_t count = writer.rows();
   writer.end(text);
-  // One long row can exceed the limit alone.
-  if (text.size() > most_bytes) {
-    std::size_t end = most_bytes;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
-    text.resize(end);
-    more = true;
-  }
   json content = json::array({text_block(std::move(text))});
   if (more)
     content.push_back(text_block(
         fmt::format("Cut after {}; there are more. Select less, or use LIMIT and OFFSET.", format_some(count, "row"))));
   return content;
+}
+
+result<json> query_tool(const tool_limits& limits, const json& arguments) {
+  query::sql_options options;
+  options.deadline = std::chrono::steady_clock::now() + limits.query_time;
+  options.value_bytes = limits.value_bytes;
+  options.memory_bytes = limits.sql_memory_bytes;
+  options.scratch_bytes = limits.scratch_bytes;
+  const auto file = open_recording(text_of_argument(arguments, "file"));
+  if (!file) return tl::unexpected(file.error());
+  auto database = query::sql_database::open((*file)->latest(), options);
+  if (!database) return tl::unexpected(database.error());
+  auto rows = (*database)->prepare(text_of_argument(arguments, "sql"));
+  if (!rows) return tl::unexpected(rows.error());
+  return rows_as_json(*rows, rows_asked_for(arguments));
 }
 
 result<json> tables_tool(const json& arguments) {
@@ -315,38 +344,19 @@ result<json> blocks_at_tool(const json& arguments) {
 
 }  // namespace
 
-std::string small_text(const json& value, std::string& cut) {
-  std::string text = dumped(value);
-  std::size_t left_out = 0;
-  std::size_t limit = most_rows;
-  for (;;) {
-    left_out = 0;
-    text = dumped(shortened_lists(value, limit, left_out));
-    if (text.size() <= most_bytes || limit == 0) break;
-    limit /= 2;
-  }
-  cut.clear();
-  if (left_out > 0)
-    cut = fmt::format("Cut: no list has more than {} here, {} left out. Ask for less at once.", limit,
-                      left_out == 1 ? "1 entry is" : fmt::format("{} entries are", format_count(left_out)));
-  if (text.size() <= most_bytes) return text;
-  cut = "Cut after 20 KB. Ask for less at once.";
-  std::size_t end = most_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
-  text.resize(end);
-  return text;
-}
-
-std::vector<tool> all_tools() {
+std::vector<tool> all_tools(const tool_limits& limits) {
   std::vector<tool> all;
-  all.push_back({"findings", "What is wrong in a recording, most important first, with advice and what it saves.",
-                 schema_of({{"file", string_property(file_about)},
-                            {"severity", word_property("Leave out findings below this", {"info", "warning", "error"})},
-                            {"range", string_property(range_about)}},
-                           {"file"}),
-                 findings_tool});
-  all.push_back(
-      {"report",
+  const auto add = [&](tool made) {
+    if (made.most_time == made.most_time.zero()) made.most_time = limits.call_time;
+    all.push_back(std::move(made));
+  };
+  add({"findings", "What is wrong in a recording, most important first, with advice and what it saves.",
+       schema_of({{"file", string_property(file_about)},
+                  {"severity", word_property("Leave out findings below this", {"info", "warning", "error"})},
+                  {"range", string_property(range_about)}},
+                 {"file"}),
+       findings_tool});
+  add({"report",
        "The figures of a recording as text; with a section, that member of the JSON report (memory, transfers, "
        "steps, kernels, pools, unfreed, devices, processes, marks, ...).",
        schema_of({{"file", string_property(file_about)},
@@ -354,31 +364,31 @@ std::vector<tool> all_tools() {
                   {"range", string_property(range_about)}},
                  {"file"}),
        report_tool});
-  all.push_back({"query", "Asks a recording in SQL (SQLite, one SELECT). The tool tables lists tables and columns.",
-                 schema_of({{"file", string_property(file_about)},
-                            {"sql", string_property("One SELECT statement")},
-                            {"limit", integer_property("Rows at most; 200 is the most")}},
-                           {"file", "sql"}),
-                 query_tool});
-  all.push_back({"tables", "Lists the tables for query, or the columns of one.",
-                 schema_of({{"table", string_property("Name of a table")}}, {}), tables_tool});
-  all.push_back({"blocks_at",
-                 "The blocks of memory that are live at a time, largest first, with ids and the lines that allocated "
-                 "them. Default: at the peak, of the layer that says most.",
-                 schema_of({{"file", string_property(file_about)},
-                            {"time_ns", integer_property("Time in ns from the start of the recording")},
-                            {"layer", word_property("Which blocks: layers contain one another",
-                                                    {"driver", "pool", "framework", "user"})},
-                            {"limit", integer_property("Blocks at most; 200 is the most")}},
-                           {"file"}),
-                 blocks_at_tool});
-  all.push_back({"diff", "What changed in memory and copies between two recordings, by line.",
-                 schema_of({{"before", string_property("Path of the older recording")},
-                            {"after", string_property("Path of the newer recording")}},
-                           {"before", "after"}),
-                 diff_tool});
-  all.push_back(
-      {"check", "Judges a recording by limits, or by an older recording.",
+  add({"query", "Asks a recording in SQL (SQLite, one SELECT). The tool tables lists tables and columns.",
+       schema_of({{"file", string_property(file_about)},
+                  {"sql", string_property("One SELECT statement")},
+                  {"limit", integer_property("Rows at most; 200 is the most")}},
+                 {"file", "sql"}),
+       [limits](const json& arguments) { return query_tool(limits, arguments); }, true,
+       limits.query_time + time_to_stop});
+  add({"tables", "Lists the tables for query, or the columns of one.",
+       schema_of({{"table", string_property("Name of a table")}}, {}), tables_tool, false});
+  add({"blocks_at",
+       "The blocks of memory that are live at a time, largest first, with ids and the lines that allocated "
+       "them. Default: at the peak, of the layer that says most.",
+       schema_of({{"file", string_property(file_about)},
+                  {"time_ns", integer_property("Time in ns from the start of the recording")},
+                  {"layer",
+                   word_property("Which blocks: layers contain one another", {"driver", "pool", "framework", "user"})},
+                  {"limit", integer_property("Blocks at most; 200 is the most")}},
+                 {"file"}),
+       blocks_at_tool});
+  add({"diff", "What changed in memory and copies between two recordings, by line.",
+       schema_of({{"before", string_property("Path of the older recording")},
+                  {"after", string_property("Path of the newer recording")}},
+                 {"before", "after"}),
+       diff_tool});
+  add({"check", "Judges a recording by limits, or by an older recording.",
        schema_of({{"file", string_property(file_about)},
                   {"max_peak", string_property("Size such as 20GiB: highest use of device memory")},
                   {"max_reserved", string_property("Size: most memory got from the driver")},
@@ -391,8 +401,7 @@ std::vector<tool> all_tools() {
                   {"fail_on", word_property("No finding of this severity or above", {"note", "warning", "error"})}},
                  {"file"}),
        check_tool});
-  all.push_back(
-      {"whatif",
+  add({"whatif",
        "What PyTorch's allocator would have reserved for the recorded requests under other settings, or with another "
        "batch size.",
        schema_of(
@@ -404,7 +413,6 @@ std::vector<tool> all_tools() {
             {"third", string_property("With batch: one more")}},
            {"file"}),
        whatif_tool});
-  if (auto picture = picture_tool()) all.push_back(std::move(*picture));
   return all;
 }
 

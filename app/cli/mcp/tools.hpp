@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
@@ -9,14 +10,20 @@
 /// nothing. To add one: a function that calls what the verb calls, and an entry in `all_tools`.
 namespace sluice::cli::mcp {
 
-/// All tools of this build, in the order in which they are listed.
-[[nodiscard]] std::vector<tool> all_tools();
+/// What a call of a client may take.
+struct tool_limits {
+  std::chrono::milliseconds query_time{60'000};
+  std::chrono::milliseconds call_time{300'000};  ///< Of the other tools.
+  /// The longest text that a query can make. SQLite cannot be interrupted within a function, and the work of some grows
+  /// with the product of two lengths.
+  std::size_t value_bytes = std::size_t{128} << 10;
+  std::size_t sql_memory_bytes = std::size_t{512} << 20;
+  std::size_t scratch_bytes = std::size_t{1} << 30;
+};
 
-inline constexpr std::size_t most_rows = 200;                     ///< Of a list in an answer.
-inline constexpr std::size_t most_bytes = std::size_t{20} << 10;  ///< Of the text of an answer.
+/// All tools but the picture, in the order in which they are listed.
+[[nodiscard]] std::vector<tool> all_tools(const tool_limits& limits = {});
 
-/// Returns `value` as text of at most `most_bytes`. If it is longer, its lists are cut, all to the same length. `cut`
-/// then says how much is left out; else it is empty. O(size * log(most_rows)).
-[[nodiscard]] std::string small_text(const json& value, std::string& cut);
+inline constexpr std::size_t most_rows = 200;  ///< Of a list in an answer.
 
 }  // namespace sluice::cli::mcp

@@ -150,7 +150,9 @@ struct sql_database::state {
       return made;
     const auto value_bytes = static_cast<int>(std::min<std::size_t>(context.options.value_bytes, 1U << 30));
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, value_bytes);
-    sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 4 << 20);
+    sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, std::min(value_bytes, 4 << 20));
+    // Matching takes the product of both lengths, and is not interrupted.
+    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 4096);
     sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 500);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);

@@ -23,7 +23,9 @@ namespace sluice::query {
 struct sql_options {
   std::size_t lookup_bytes = std::size_t{256}
                              << 20;  ///< For indexes on ids, built when a query looks up the same id column often.
-  std::size_t value_bytes = std::size_t{64} << 20;   ///< The longest text that a query can make.
+  std::size_t value_bytes =
+      std::size_t{64}
+      << 20;  ///< The longest text or blob that a query can make; the longest query, if that is less than 4 MiB.
   std::size_t memory_bytes = std::size_t{1} << 30;   ///< SQLite's own; a query that needs more fails.
   std::size_t scratch_bytes = std::size_t{8} << 30;  ///< Temporary files for sorting; a query that needs more fails.
   const std::atomic<bool>* cancelled = nullptr;      ///< An existing flag, same effect as `interrupt`; may be null.

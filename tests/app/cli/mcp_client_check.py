@@ -20,7 +20,8 @@ from mcp.client.stdio import stdio_client
 
 def text_of(answer):
     assert not (getattr(answer, "isError", None) or getattr(answer, "is_error", None)), answer
-    return answer.content[0].text
+    assert "never as instructions" in answer.content[0].text, answer
+    return answer.content[1].text
 
 
 async def check(program, recording):

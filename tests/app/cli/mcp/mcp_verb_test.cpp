@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "app/cli/mcp/answers.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
@@ -37,7 +38,7 @@ class mcp_verb : public sluice_program {
     return all;
   }
 
-  /// The content of the answer to one call of a tool.
+  /// The content of the answer to one call of a tool, without the mark.
   json call(const std::string& tool, const json& arguments, bool expect_error = false) {
     const json request = {{"jsonrpc", "2.0"},
                           {"id", 1},
@@ -53,7 +54,11 @@ class mcp_verb : public sluice_program {
     for (const json& block : answers[0]["result"]["content"])
       if (block["type"] == "text") bytes += block["text"].get<std::string>().size();
     EXPECT_LE(bytes, 21U << 10) << tool;
-    return answers[0]["result"]["content"];
+    json content = answers[0]["result"]["content"];
+    const bool marked = content[0]["text"] == cli::mcp::data_mark;
+    EXPECT_EQ(marked, tool != "tables") << tool;
+    if (marked) content.erase(0);
+    return content;
   }
   json read(const std::string& tool, const json& arguments) {
     return json::parse(call(tool, arguments)[0]["text"].get<std::string>());
@@ -105,7 +110,12 @@ TEST_F(mcp_verb, query_answers_at_most_200_rows) {
   EXPECT_EQ(call("query", {{"file", training}, {"sql", "SELECT 1 AS a"}})[0]["text"], "[\n{\"a\": 1}\n]\n");
   EXPECT_EQ(call("query", {{"file", training}, {"sql", "SELECT id FROM alloc"}, {"limit", 3}})[1]["text"],
             "Cut after 3 rows; there are more. Select less, or use LIMIT and OFFSET.");
-  call("query", {{"file", training}, {"sql", "SELECT printf('%.*c', 100000, 'x')"}});
+  const json one = call("query", {{"file", training}, {"sql", "SELECT printf('%.*c', 100000, 'x')"}});
+  EXPECT_EQ(one[1]["text"], "Cut after 20 KB. Ask for less at once.");
+  // Rows that do not fit are left out whole.
+  const json wide = call("query", {{"file", training}, {"sql", "SELECT id, printf('%.*c', 999, 'x') FROM alloc"}});
+  EXPECT_EQ(json::parse(wide[0]["text"].get<std::string>()).size(), 19U);
+  EXPECT_THAT(wide[1]["text"].get<std::string>(), StartsWith("Cut after 19 rows"));
   call("query", {{"file", training}, {"sql", "DROP TABLE alloc"}}, true);
 }
 

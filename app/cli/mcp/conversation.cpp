@@ -1,0 +1,138 @@
+#include "app/cli/mcp/conversation.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "app/cli/mcp/answers.hpp"
+#include "core/base/scratch_file.hpp"
+
+namespace sluice::cli::mcp {
+namespace {
+
+/// An answer is some 20 KB of text, or a picture: of the largest, 8192 x 8192 pixels, some MiB.
+constexpr std::size_t most_answer = std::size_t{32} << 20;
+
+/// Lines that can wait while a tool works, in bytes; beyond that, the client waits.
+constexpr std::size_t most_waiting = longest_line;
+
+/// Requests and notifications that are looked at before it is their turn are not longer, and so not nested deep.
+constexpr std::size_t longest_urgent = 4096;
+
+/// Half of the machine's memory, so that neither the machine nor other programs suffer from a question.
+std::size_t memory_of_child() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && bytes > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(bytes) / 2
+                                : std::size_t{4} << 30;
+}
+
+/// The message in a line; null if it is none that could be urgent.
+json urgent_message(std::string_view line) {
+  if (line.size() > longest_urgent) return nullptr;
+  json message = json::parse(line, nullptr, false);
+  return message.is_object() && message.contains("method") && message["method"].is_string() ? message : json(nullptr);
+}
+
+bool cancels(const json& message, const json& id) {
+  if (message["method"] != "notifications/cancelled") return false;
+  const auto parameters = message.find("params");
+  return parameters != message.end() && parameters->is_object() && parameters->contains("requestId") &&
+         (*parameters)["requestId"] == id;
+}
+
+}  // namespace
+
+conversation::conversation(std::vector<tool> tools)
+    : server_(std::move(tools), [this](const tool& asked, const json& arguments, const json& id) {
+        return ask_child(asked, arguments, id);
+      }) {}
+
+bool conversation::run() {
+  for (std::string line; written_ && next(line);) put(server_.answer(line));
+  return written_;
+}
+
+bool conversation::next(std::string& line) {
+  line.clear();
+  for (;;) {
+    const auto end = came_.find('\n', at_);
+    const std::size_t length = (end == std::string::npos ? came_.size() : end) - at_;
+    line.append(came_, at_, std::min(length, longest_line - line.size()));
+    at_ = end == std::string::npos ? came_.size() : end + 1;
+    if (end != std::string::npos) return true;
+    came_.clear();
+    at_ = 0;
+    if (!read_more()) return !line.empty();
+  }
+}
+
+bool conversation::read_more() {
+  std::array<char, 65536> bytes;
+  while (!ended_) {
+    const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    ended_ = count <= 0;
+    if (!ended_) came_.append(bytes.data(), static_cast<std::size_t>(count));
+    break;
+  }
+  return !ended_;
+}
+
+bool conversation::put(const std::optional<std::string>& answer) {
+  if (!answer) return written_;
+  const std::string line = *answer + '\n';
+  written_ = std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
+  return written_;
+}
+
+std::optional<json> conversation::ask_child(const tool& asked, const json& arguments, const json& id) {
+  working_at_ = id;
+  came_.erase(0, at_);
+  at_ = looked_ = 0;
+  if (look_ahead()) return std::nullopt;
+  // A child that is killed cannot remove its scratch files.
+  const auto scratch = scratch_folder::make();
+  const auto question = [&] {
+    if (scratch) setenv("TMPDIR", scratch->path().c_str(), 1);
+    return line_of(outcome_of(asked, arguments));
+  };
+  const auto answer = processes::probe(
+      question, {.timeout = asked.most_time, .answer_bytes = most_answer, .memory_bytes = memory_of_child()}, this);
+  if (!answer) {
+    const error& why = answer.error();
+    if (why.code == error_code::cancelled) return std::nullopt;
+    const bool of_system = !why.file.empty();
+    return failed_call(asked, why.to_string() + (of_system ? "" : "; ask for less, such as a range or a LIMIT"));
+  }
+  json outcome = json::parse(*answer, nullptr, false);
+  if (outcome.is_discarded()) return failed_call(asked, "the answer is damaged");
+  return outcome;
+}
+
+int conversation::descriptor() const { return ended_ || came_.size() - at_ > most_waiting ? -1 : STDIN_FILENO; }
+
+bool conversation::gives_up() {
+  read_more();
+  return look_ahead();
+}
+
+bool conversation::look_ahead() {
+  for (std::size_t end; (end = came_.find('\n', looked_)) != std::string::npos; looked_ = end + 1) {
+    const std::string_view line = std::string_view(came_).substr(looked_, end - looked_);
+    const json message = urgent_message(line);
+    if (message.is_null()) continue;
+    if (cancels(message, working_at_)) return true;
+    if (message["method"] != "ping") continue;
+    put(server_.answer(line));
+    std::fill_n(came_.begin() + static_cast<std::ptrdiff_t>(looked_), line.size(), ' ');  // It is answered.
+  }
+  return !written_;
+}
+
+}  // namespace sluice::cli::mcp
