@@ -98,10 +98,10 @@ INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                          ::testing::Values(trace_file_target(), trace_codec_target(), ring_records_target(),
                                            digest_target(), summaries_target(), eh_frame_target(), chrome_json_target(),
                                            nsys_sqlite_target(), rmm_csv_target(), torch_snapshot_target(),
-                                           pickle_target(), gz_input_target(), live_file_target(), symbol_file_target(),
-                                           sql_text_target(), socket_messages_target(), settings_target(),
-                                           options_text_target(), remote_answers_target(), remote_frames_target(),
-                                           remote_questions_target()),
+                                           pickle_target(), gz_input_target(), live_file_target(), mcp_target(),
+                                           symbol_file_target(), sql_text_target(), socket_messages_target(),
+                                           settings_target(), options_text_target(), remote_answers_target(),
+                                           remote_frames_target(), remote_questions_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 
 }  // namespace

@@ -32,6 +32,7 @@ target torch_snapshot_target();
 target pickle_target();
 target gz_input_target();
 target live_file_target();
+target mcp_target();
 target symbol_file_target();
 target sql_text_target();
 target socket_messages_target();
