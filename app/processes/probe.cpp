@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// How a child ends that has no answer. Numbers that nobody else uses: a library may end the child with its own.
+/// Exit statuses of a child without an answer. They are unusual, because a library may end the child with its own.
 enum child_status : int { status_not_taken = 113, status_threw = 114, status_no_memory = 115 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -105,7 +105,7 @@ std::string seconds_of(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s";
 }
 
-/// Why a child has no answer that ended by itself; empty: it has one.
+/// Why a child that has ended gave no answer; empty: it gave one.
 std::string trouble_of(int status, const probe_limits& limits) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
@@ -145,7 +145,7 @@ result<std::string> probe(const std::function<std::string()>& question, const pr
   std::string text;
   const reading how = read_all(ends[0], text, steady_clock::now() + limits.timeout, limits.answer_bytes, watcher);
   close(ends[0]);
-  // One that has closed the pipe is at its end.
+  // A child that has closed the pipe is at its end.
   if (how != reading::ended) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;

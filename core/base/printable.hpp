@@ -13,8 +13,8 @@ enum class line_ends { escape, keep };
 /// \t. Backslashes are kept: the result cannot be converted back. `line_ends::keep` keeps the line ends of a long text.
 [[nodiscard]] std::string printable(std::string_view text, line_ends ends = line_ends::escape);
 
-/// The same characters of a JSON document, escaped as JSON does: \u202e, a pair above U+FFFF. So the document means what it
-/// meant, and what is hidden in its texts is seen by who reads it as it is. Line ends are kept; invalid bytes become U+FFFD.
+/// The same characters of a JSON document, escaped as JSON does: \u202e, a pair above U+FFFF. So the document keeps
+/// its meaning, and a reader of its bytes sees what its texts hide. Line ends are kept; invalid bytes become U+FFFD.
 [[nodiscard]] std::string printable_json(std::string_view text);
 
 /// True if `printable` would return `text` unchanged. Does not allocate for plain ASCII.

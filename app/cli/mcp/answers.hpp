@@ -5,8 +5,8 @@
 
 #include "app/cli/mcp/server.hpp"
 
-/// The answers of tools. All that a tool says goes through `outcome_of`, in this process or in a child: it is the one
-/// place where text of a recording is marked as such, where hidden characters are shown, and where answers are cut.
+/// The answers of tools. All that a tool says goes through `outcome_of`, in this process or in a child. Only here is text of
+/// a recording marked as such, are hidden characters shown, and are texts cut to their limit.
 namespace sluice::cli::mcp {
 
 /// A content block of text.
@@ -24,7 +24,7 @@ inline constexpr auto data_mark =
 /// hidden characters in them are escaped as in JSON (core/base/printable.hpp), so that JSON stays what it is.
 [[nodiscard]] json outcome_of(const tool& asked, const json& arguments);
 
-/// The `result` of a call that did not come to an end: `message` says why.
+/// The `result` of a call that did not finish: `message` says why.
 [[nodiscard]] json failed_call(const tool& asked, const std::string& message);
 
 /// JSON as one line of UTF-8.

@@ -15,8 +15,8 @@
 namespace sluice::cli::mcp {
 namespace {
 
-/// An answer is some 20 KB of text, or a picture: of the largest, 8192 x 8192 pixels, some MiB.
-constexpr std::size_t most_answer = std::size_t{32} << 20;
+/// An answer is some 20 KB of text, or a picture. A batch of 100 of the largest fits into the memory of the server.
+constexpr std::size_t most_answer = std::size_t{8} << 20;
 
 /// Lines that can wait while a tool works, in bytes; beyond that, the client waits.
 constexpr std::size_t most_waiting = longest_line;

@@ -16,8 +16,8 @@ namespace sluice::cli::mcp {
 /// question or a recording does to it, the next question is answered.
 ///
 /// The child is a fork without exec, which is safe in a process of one thread only. So this process starts no threads and
-/// opens no recordings: all of that happens in children. A child opens its recording again, as each call did in one
-/// process, and is started within a millisecond.
+/// opens no recordings: all of that happens in children. A child opens its recording for one call only. Nothing is kept
+/// from call to call, so that the calls of one client cannot disturb one another.
 class conversation final : processes::probe_watcher {
  public:
   explicit conversation(std::vector<tool> tools);
@@ -26,8 +26,8 @@ class conversation final : processes::probe_watcher {
   [[nodiscard]] bool run();
 
  private:
-  /// The next line of the input. One longer than `longest_line` is cut, so that it cannot take all memory; what is left of
-  /// it is not JSON, which is what its sender is told. False at the end of input.
+  /// The next line of the input. A line longer than `longest_line` is cut, so that it cannot take all memory; the rest is
+  /// not JSON, and its sender is told so. False at the end of input.
   [[nodiscard]] bool next(std::string& line);
   /// Takes what there is to read, or waits for it. False at the end of input.
   bool read_more();
@@ -37,7 +37,7 @@ class conversation final : processes::probe_watcher {
   [[nodiscard]] int descriptor() const override;
   /// Reads on while a tool works.
   [[nodiscard]] bool gives_up() override;
-  /// Looks at the lines that have come since: answers pings. True if one cancels the request that is worked at.
+  /// Looks at the lines that have arrived, and answers pings. True if a line cancels the request that a child works at.
   [[nodiscard]] bool look_ahead();
 
   server server_;

@@ -15,7 +15,7 @@ struct tool_limits {
   std::chrono::milliseconds query_time{60'000};
   std::chrono::milliseconds call_time{300'000};  ///< Of the other tools.
   /// The longest text that a query can make. SQLite cannot be interrupted within a function, and the work of some grows
-  /// with the product of two lengths.
+  /// with the product of two lengths. At this one the slowest, trim, takes 4 s.
   std::size_t value_bytes = std::size_t{128} << 10;
   std::size_t sql_memory_bytes = std::size_t{512} << 20;
   std::size_t scratch_bytes = std::size_t{1} << 30;
