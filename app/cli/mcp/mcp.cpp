@@ -15,7 +15,7 @@
 namespace sluice::cli {
 namespace {
 
-int serve(std::optional<double> timeout) {
+int answer_client(std::optional<double> timeout) {
   mcp::tool_limits limits;
   if (timeout)
     limits.query_time = limits.call_time =
@@ -42,7 +42,7 @@ action declare_mcp(CLI::App& command) {
   command.footer(
       "Reads one JSON-RPC message a line and answers in the same way, until the input ends. In a client's settings:\n"
       "  {\"command\": \"sluice\", \"args\": [\"mcp\"]}");
-  return [timeout] { return serve(*timeout); };
+  return [timeout] { return answer_client(*timeout); };
 }
 
 }  // namespace sluice::cli
