@@ -4,8 +4,11 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 
+#include "core/base/saturating.hpp"
+#include "core/replay/freed_blocks.hpp"
+#include "core/replay/holes.hpp"
 #include "core/replay/policy.hpp"
 
 namespace sluice::replay {
@@ -14,7 +17,7 @@ namespace {
 constexpr std::size_t most_looked_at = 256;  ///< Free blocks of other arenas, for one request.
 constexpr std::uint64_t most_arenas = std::numeric_limits<std::uint16_t>::max();
 
-std::uint64_t rounded(std::uint64_t bytes) {
+std::uint64_t to_blocks(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + smallest_block - 1) / smallest_block * smallest_block;
 }
 
@@ -24,26 +27,20 @@ class placement {
   placement(const recorded_events& of, explanation by)
       : of_(of),
         delays_(by == explanation::delays),
-        segments_(of.segments.size()),
-        extents_(of.blocks.size()),
-        apart_(of.segments.size()) {
+        segments_(segments_of(of)),
+        blocks_(of.blocks.size()),
+        apart_(of.segments.size()),
+        holes_(groups_in(segments_)),
+        freed_(delays_ ? begins_of(of) : std::vector<std::uint64_t>()) {
     found_.free_at.assign(of.blocks.size(), no_delay);
     for (const recorded_block& block : of.blocks) found_.least_asked.push_back(block.bytes);
-    std::map<std::pair<bool, std::uint64_t>, std::uint32_t> groups;
-    for (std::size_t i = 0; i < of.segments.size(); ++i) {
-      const recorded_segment& each = of.segments[i];
-      segments_[i].small = !each.mapped && each.bytes <= small_segment;
-      const auto key = std::pair(segments_[i].small, each.key);
-      segments_[i].group = groups.try_emplace(key, static_cast<std::uint32_t>(groups.size())).first->second;
-    }
-    free_.resize(groups.size());
   }
 
   inferred_arenas infer() {
     for (std::size_t i = 0; i < of_.events.size(); ++i) step(i);
     close_emptying();
-    for (const auto& [address, held] : held_)
-      found_.free_at[held.block] = static_cast<std::uint32_t>(of_.events.size());
+    while (const auto held = freed_.release(last_event))
+      found_.free_at[held->block] = static_cast<std::uint32_t>(of_.events.size());
     colour();
     return std::move(found_);
   }
@@ -51,21 +48,44 @@ class placement {
  private:
   struct segment {
     std::uint32_t group = 0;
-    std::uint32_t live = 0;  ///< Blocks.
+    std::uint32_t live = 0;  ///< Blocks that are live or held.
     bool small = false;
     bool taken = false;
     bool fresh = false;  ///< No block was in it yet.
   };
-  struct range {
-    std::uint64_t bytes = 0;
-    std::uint32_t segment = 0;
+  struct block {
+    std::uint64_t extent = 0;  ///< Bytes that it takes; 0: not known.
+    bool seen = false;         ///< It was allocated, and perhaps freed.
+    bool live = false;
   };
-  /// A block that was freed, and the event.
-  struct freed_block {
-    std::uint32_t block = 0;
-    std::uint32_t event = 0;
-  };
-  using by_size = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;  ///< Bytes, address, segment.
+  static constexpr std::uint32_t last_event = std::numeric_limits<std::uint32_t>::max();
+
+  static std::vector<segment> segments_of(const recorded_events& of) {
+    std::vector<segment> made(of.segments.size());
+    std::map<std::pair<bool, std::uint64_t>, std::uint32_t> groups;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      const recorded_segment& each = of.segments[i];
+      made[i].small = !each.mapped && each.bytes <= small_segment;
+      const auto key = std::pair(made[i].small, each.key);
+      made[i].group = groups.try_emplace(key, static_cast<std::uint32_t>(groups.size())).first->second;
+    }
+    return made;
+  }
+
+  static std::size_t groups_in(const std::vector<segment>& all) {
+    std::size_t count = 0;
+    for (const segment& each : all) count = std::max<std::size_t>(count, each.group + 1);
+    return count;
+  }
+
+  static std::vector<std::uint64_t> begins_of(const recorded_events& of) {
+    std::vector<std::uint64_t> all;
+    all.reserve(of.blocks.size());
+    for (const recorded_block& block : of.blocks) all.push_back(block.address);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
 
   void step(std::size_t i) {
     const recorded_event& event = of_.events[i];
@@ -94,20 +114,21 @@ class placement {
 
   void take(std::uint32_t at) {
     segment& in = segments_[at];
+    if (in.taken) return;
     in.taken = in.fresh = true;
     reserved_ += of_.segments[at].bytes;
     ++taken_;
     ++found_.driver_calls;
     found_.peak_reserved = std::max(found_.peak_reserved, reserved_);
     found_.peak_segments = std::max(found_.peak_segments, taken_);
-    if (!of_.segments[at].mapped) put(of_.segments[at].address, {of_.segments[at].bytes, at});
+    if (!of_.segments[at].mapped) holes_.put({of_.segments[at].address, end_of(at), at, in.group});
   }
 
   void give_back(std::uint32_t at, std::size_t event) {
     segment& in = segments_[at];
     if (!in.taken) return;
     // The allocator waits for all streams first.
-    while (!held_.empty()) release();
+    release(last_event);
     if (!emptying_open_) {
       found_.emptyings.push_back({event, {}, {}, reserved_, 0, refused_});
       emptying_open_ = true;
@@ -118,9 +139,13 @@ class placement {
     ++found_.driver_calls;
     found_.emptyings.back().given.push_back(at);
     idle_.erase(at);
-    const std::uint64_t end = of_.segments[at].address + of_.segments[at].bytes;
-    for (auto each = by_address_.lower_bound(of_.segments[at].address); each != by_address_.end() && each->first < end;)
-      each = each->second.segment == at ? erase(each) : std::next(each);
+    if (of_.segments[at].mapped) return;
+    holes_.clear(of_.segments[at].address, end_of(at), at);
+    freed_.forget(of_.segments[at].address, end_of(at));
+  }
+
+  std::uint64_t end_of(std::uint32_t at) const {
+    return saturating_sum(of_.segments[at].address, of_.segments[at].bytes);
   }
 
   /// Free segments that stayed are of other arenas than those that went.
@@ -133,152 +158,106 @@ class placement {
       for (const std::uint32_t given : last.given) keep_apart(kept, given);
   }
 
+  /// False: nothing is known of where it is, or the program places it (mapped).
+  bool has_place(const recorded_block& of) const {
+    return of.segment != no_segment && !of_.segments[of.segment].mapped;
+  }
+
   void allocate(std::uint32_t at) {
-    const recorded_block& block = of_.blocks[at];
-    if (block.segment == no_segment || of_.segments[block.segment].mapped) return;
-    segment& in = segments_[block.segment];
+    const recorded_block& made = of_.blocks[at];
+    if (!has_place(made) || blocks_[at].seen) return;
+    blocks_[at].seen = blocks_[at].live = true;
+    segment& in = segments_[made.segment];
     ++in.live;
-    idle_.erase(block.segment);
-    const std::uint64_t size = rounded(block.bytes);
-    release_held(block.address, size);
-    auto hole = by_address_.upper_bound(block.address);
-    if (hole == by_address_.begin()) return;
-    --hole;
-    const std::uint64_t begin = hole->first;
-    const range was = hole->second;
-    if (was.segment != block.segment || block.address - begin >= was.bytes) return;
-    const by_size chosen = in.fresh ? by_size{no_limit, 0, 0} : by_size{was.bytes, begin, 0};
-    if (begin == block.address) compare(size, chosen, block.segment);
-    if (begin == block.address && was.bytes == block.bytes && !in.small) note_whole(at, was.bytes, in);
+    idle_.erase(made.segment);
+    const std::uint64_t size = to_blocks(made.bytes);
+    release_used(made.address, saturating_sum(made.address, size));
+    const auto from = holes_.take(made.address, made.segment);
+    if (!from) return;
+    if (from->begin == made.address) {
+      // A new segment was taken because no hole would do.
+      compare(size, in.fresh ? sized_hole{no_limit, 0, 0} : sized_hole{from->bytes(), from->begin, 0}, made);
+      if (from->bytes() == made.bytes && !in.small) note_whole(at, in);
+    }
     in.fresh = false;
-    erase(hole);
-    const std::uint64_t room = was.bytes - (block.address - begin);
+    const std::uint64_t room = from->end - made.address;
     const std::uint64_t rest = room - std::min(room, size);
     const bool split = in.small ? rest >= smallest_block : rest > largest_small;
-    extents_[at] = split ? size : room;
-    if (block.address > begin) put(begin, {block.address - begin, was.segment});
-    if (split) put(block.address + size, {rest, was.segment});
+    blocks_[at].extent = split ? size : room;
+    holes_.put({from->begin, made.address, made.segment, in.group});
+    if (split) holes_.put({from->end - rest, from->end, made.segment, in.group});
   }
 
   /// The large pool leaves up to 1 MiB with a block. The request did not fit the next smaller hole, or it had gone there.
-  void note_whole(std::uint32_t at, std::uint64_t bytes, const segment& in) {
-    const auto& free = free_[in.group];
+  void note_whole(std::uint32_t at, const segment& in) {
+    const std::uint64_t bytes = of_.blocks[at].bytes;
+    const auto& free = holes_.of(in.group);
     std::uint64_t least = std::max(bytes - largest_small, in.fresh ? own_segment_from : largest_small + smallest_block);
     const auto smaller = free.lower_bound({bytes, 0, 0});
-    if (smaller != free.begin()) least = std::max(least, std::get<0>(*std::prev(smaller)) + smallest_block);
+    if (smaller != free.begin()) least = std::max(least, std::prev(smaller)->bytes + smallest_block);
     found_.least_asked[at] = std::min(least, bytes);
   }
 
   /// Whatever would have been taken before `chosen` is of another arena, or was not free yet.
-  void compare(std::uint64_t size, const by_size& chosen, std::uint32_t segment) {
-    const auto& free = free_[segments_[segment].group];
+  void compare(std::uint64_t size, const sized_hole& chosen, const recorded_block& made) {
+    const std::uint32_t group = segments_[made.segment].group;
+    const sized_hole least{size, 0, 0};
     std::size_t looked_at = 0;
-    for (auto each = free.lower_bound({size, 0, 0}); each != free.end() && *each < chosen;) {
-      if (++looked_at > most_looked_at) return;
-      const std::uint32_t other = std::get<2>(*each);
-      if (delays_ && hold_latest(std::get<1>(*each), std::get<0>(*each))) {
-        each = free.lower_bound({size, 0, 0});  // The hole is smaller now.
-        continue;
-      }
-      if (delays_ || other == segment) ++found_.unexplained;
-      keep_apart(other, segment);
-      ++each;
+    if (delays_) {
+      auto each = holes_.first_from(group, least);
+      for (; each && *each < chosen && looked_at < most_looked_at; ++looked_at)
+        each = hold_latest(*each) ? holes_.first_from(group, least) : holes_.first_after(group, *each);
+      return;
     }
+    const auto& free = holes_.of(group);
+    auto each = free.lower_bound(least);
+    for (; each != free.end() && *each < chosen && looked_at < most_looked_at; ++each, ++looked_at)
+      keep_apart(each->segment, made.segment);
   }
 
   /// Takes the block that was freed last out of the hole, until it is used again. False: no block was freed there.
-  bool hold_latest(std::uint64_t address, std::uint64_t bytes) {
-    auto latest = freed_.end();
-    for (auto each = freed_.lower_bound(address); each != freed_.end() && each->first < address + bytes; ++each)
-      if (latest == freed_.end() || each->second.event > latest->second.event) latest = each;
-    if (latest == freed_.end()) return false;
-    const std::uint64_t begin = latest->first;
-    const freed_block was = latest->second;
-    const std::uint32_t block = was.block;
-    const std::uint64_t extent = extents_[block];
-    const std::uint32_t in = of_.blocks[block].segment;
-    freed_.erase(latest);
-    const auto hole = by_address_.find(address);
-    if (begin + extent > address + bytes || hole == by_address_.end() || hole->second.bytes != bytes) return false;
-    erase(hole);
-    if (begin > address) put(address, {begin - address, in});
-    if (begin + extent < address + bytes) put(begin + extent, {address + bytes - begin - extent, in});
-    held_[begin] = was;
-    held_order_.emplace(was.event, begin);
-    ++segments_[in].live;
-    idle_.erase(in);
+  bool hold_latest(const sized_hole& in) {
+    const std::uint64_t end = in.begin + in.bytes;
+    const auto latest = freed_.take_latest(in.begin, end);
+    if (!latest || latest->end > end || of_.blocks[latest->block].segment != in.segment) return false;
+    if (!freed_.hold(*latest)) return false;
+    const std::uint32_t group = segments_[in.segment].group;
+    holes_.take(in.begin, in.segment);
+    holes_.put({in.begin, latest->begin, in.segment, group});
+    holes_.put({latest->end, end, in.segment, group});
+    ++segments_[in.segment].live;
+    idle_.erase(in.segment);
     return true;
   }
 
   /// What is used again was free, and so was what was freed before it: streams work in order.
-  void release_held(std::uint64_t address, std::uint64_t bytes) {
-    std::uint32_t until = 0;
-    for (auto each = first_over(held_, address); each != held_.end() && each->first < address + bytes; ++each)
-      until = std::max(until, each->second.event + 1);
-    while (!held_order_.empty() && held_order_.begin()->first < until) release();
-    for (auto each = first_over(freed_, address); each != freed_.end() && each->first < address + bytes;)
-      each = freed_.erase(each);
+  void release_used(std::uint64_t begin, std::uint64_t end) {
+    if (const auto last = freed_.last_held(begin, end)) release(*last);
+    freed_.forget(begin, end);
   }
 
-  /// The first of the blocks that ends behind `address`.
-  std::map<std::uint64_t, freed_block>::iterator first_over(std::map<std::uint64_t, freed_block>& in,
-                                                            std::uint64_t address) const {
-    auto each = in.lower_bound(address);
-    if (each == in.begin()) return each;
-    const auto before = std::prev(each);
-    return before->first + extents_[before->second.block] > address ? before : each;
-  }
-
-  /// Frees the held block that was freed first.
-  void release() {
-    const auto held = held_.find(held_order_.begin()->second);
-    const std::uint32_t block = held->second.block;
-    held_.erase(held);
-    held_order_.erase(held_order_.begin());
-    found_.free_at[block] = now_;
-    make_free(block);
+  /// Frees the held blocks that were freed at the event `until` or before.
+  void release(std::uint32_t until) {
+    while (const auto held = freed_.release(until)) {
+      found_.free_at[held->block] = now_;
+      make_free(held->block);
+    }
   }
 
   void free(std::uint32_t at) {
-    const recorded_block& block = of_.blocks[at];
-    if (block.segment == no_segment || of_.segments[block.segment].mapped) return;
-    if (delays_ && extents_[at] != 0) freed_[block.address] = {at, now_};
+    if (!blocks_[at].live) return;
+    blocks_[at].live = false;
+    const std::uint64_t begin = of_.blocks[at].address;
+    if (delays_ && blocks_[at].extent != 0 && segments_[of_.blocks[at].segment].taken)
+      freed_.add({begin, begin + blocks_[at].extent, at, now_});
     make_free(at);
   }
 
   void make_free(std::uint32_t at) {
-    const recorded_block& block = of_.blocks[at];
-    segment& in = segments_[block.segment];
-    if (in.live > 0 && --in.live == 0 && in.taken) idle_.insert(block.segment);
-    if (extents_[at] == 0 || !in.taken) return;
-    std::uint64_t address = block.address;
-    std::uint64_t bytes = extents_[at];
-    auto after = by_address_.lower_bound(address);
-    if (after != by_address_.end() && after->first == address + bytes && after->second.segment == block.segment) {
-      bytes += after->second.bytes;
-      after = erase(after);
-    }
-    if (after != by_address_.begin()) {
-      const auto before = std::prev(after);
-      if (before->first + before->second.bytes == address && before->second.segment == block.segment) {
-        address = before->first;
-        bytes += before->second.bytes;
-        erase(before);
-      }
-    }
-    put(address, {bytes, block.segment});
-  }
-
-  void put(std::uint64_t address, const range& hole) {
-    const auto old = by_address_.find(address);  // Only in a file that contradicts itself.
-    if (old != by_address_.end()) erase(old);
-    by_address_[address] = hole;
-    free_[segments_[hole.segment].group].insert({hole.bytes, address, hole.segment});
-  }
-
-  std::map<std::uint64_t, range>::iterator erase(std::map<std::uint64_t, range>::iterator hole) {
-    free_[segments_[hole->second.segment].group].erase({hole->second.bytes, hole->first, hole->second.segment});
-    return by_address_.erase(hole);
+    const recorded_block& made = of_.blocks[at];
+    segment& in = segments_[made.segment];
+    if (--in.live == 0 && in.taken) idle_.insert(made.segment);
+    if (in.taken) holes_.put({made.address, made.address + blocks_[at].extent, made.segment, in.group});
   }
 
   void keep_apart(std::uint32_t a, std::uint32_t b) {
@@ -309,15 +288,11 @@ class placement {
   const recorded_events& of_;
   bool delays_;
   std::uint32_t now_ = 0;  ///< The position of the event.
-  // For `delays` only, by address:
-  std::map<std::uint64_t, freed_block> freed_;                    ///< Until their addresses are used again.
-  std::set<std::pair<std::uint32_t, std::uint64_t>> held_order_;  ///< Events and addresses of `held_`.
-  std::map<std::uint64_t, freed_block> held_;  ///< Blocks that are not free yet although they were freed, by address.
   std::vector<segment> segments_;
-  std::vector<std::uint64_t> extents_;          ///< Bytes that each live block takes; 0: not known.
+  std::vector<block> blocks_;
   std::vector<std::set<std::uint32_t>> apart_;  ///< For each segment, those of other arenas.
-  std::vector<std::set<by_size>> free_;         ///< For each group.
-  std::map<std::uint64_t, range> by_address_;
+  holes holes_;
+  freed_blocks freed_;            ///< For `delays` only.
   std::set<std::uint32_t> idle_;  ///< Segments without a live block.
   std::uint64_t reserved_ = 0;
   std::uint64_t taken_ = 0;

@@ -31,7 +31,6 @@ struct inferred_arenas {
   std::vector<std::uint32_t> free_at;
   /// For each block, the least that may have been asked for, in bytes: less than its size if it took a free block whole.
   std::vector<std::uint64_t> least_asked;
-  std::uint64_t unexplained = 0;          ///< Requests that took another block than the native allocator would.
   std::vector<std::uint16_t> of_segment;  ///< The arena of each segment.
   std::uint32_t count = 1;
   std::vector<emptying> emptyings;

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sluice::replay {
+
+/// Numbers at places from 0 on, and the place of the greatest in a range of places: a tournament of each number with its
+/// neighbours. 4 to 8 bytes for each place. Not thread-safe.
+class range_maximum {
+ public:
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  explicit range_maximum(std::size_t places) : places_(std::bit_ceil(places)), greatest_(2 * places_) {}
+
+  /// Sets the number at a place; 0: it has none. O(log places).
+  void set(std::size_t place, std::uint32_t number) {
+    std::size_t at = places_ + place;
+    greatest_[at] = number;
+    while (at > 1) {
+      at /= 2;
+      greatest_[at] = std::max(greatest_[2 * at], greatest_[2 * at + 1]);
+    }
+  }
+
+  /// The place of the greatest number in [`first`, `last`); which of equals is not said. `none` if no place there has one.
+  /// O(log places).
+  [[nodiscard]] std::size_t greatest_in(std::size_t first, std::size_t last) const {
+    // Nodes that together cover the range, from both ends towards the middle.
+    std::size_t best = 0;
+    const auto look_at = [&](std::size_t node) {
+      if (best == 0 || greatest_[node] > greatest_[best]) best = node;
+    };
+    std::size_t low = places_ + first;
+    for (std::size_t high = places_ + last; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1) look_at(low++);
+      if (high % 2 == 1) look_at(--high);
+    }
+    if (best == 0 || greatest_[best] == 0) return none;
+    while (best < places_) best = greatest_[2 * best] == greatest_[best] ? 2 * best : 2 * best + 1;
+    return best - places_;
+  }
+
+ private:
+  std::size_t places_;                   ///< A power of two.
+  std::vector<std::uint32_t> greatest_;  ///< Of two nodes 2i and 2i + 1 at i; the numbers themselves from `places_` on.
+};
+
+}  // namespace sluice::replay
