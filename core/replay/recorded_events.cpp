@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -131,7 +132,7 @@ class recorded_events_builder::state {
     if (mapped) {
       const std::uint64_t space = spaces_.begin_of(parent.process, parent.address);
       if (space != 0) key = space;
-      mapped_keys_[{parent.process, parent.device}].push_back(key);
+      mapped_keys_[{parent.process, parent.device}].insert(key);
     }
     into.segments.push_back({parent.address, parent.bytes, mapped, key});
     into.events.push_back({parent.born, raw(parent.alloc), recorded_kind::segment_taken, at});
@@ -140,7 +141,6 @@ class recorded_events_builder::state {
 
   /// Pieces of expandable segments in which no block begins.
   void add_pieces() {
-    for (auto& [of, keys] : mapped_keys_) std::sort(keys.begin(), keys.end());
     if (mapped_keys_.empty()) return;
     std::sort(pieces_.begin(), pieces_.end(), [](const block_record& a, const block_record& b) {
       return std::tie(a.born, a.id) < std::tie(b.born, b.id);
@@ -150,7 +150,7 @@ class recorded_events_builder::state {
       if (keys == mapped_keys_.end()) continue;
       const std::uint64_t space = spaces_.begin_of(block.process, block.address);
       const std::uint64_t key = space != 0 ? space : raw(block.stream) << 32 ^ raw(block.pool);
-      if (!std::binary_search(keys->second.begin(), keys->second.end(), key) || segments_.contains(block.id)) continue;
+      if (!keys->second.contains(key) || segments_.contains(block.id)) continue;
       recorded_events& into = found_[{block.process, block.device}];
       put_end(block, recorded_kind::segment_given_back, segment_of(block, into), into);
     }
@@ -177,9 +177,9 @@ class recorded_events_builder::state {
     bool ended = false;
   };
   std::unordered_map<trace::block_id, place> segments_;
-  std::unordered_map<trace::block_id, place> live_;  ///< Blocks that live on after the last run.
-  std::map<owner, std::vector<std::uint64_t>> mapped_keys_;
-  std::vector<block_record> pieces_;  ///< Mapped pieces, with blocks in them or not.
+  std::unordered_map<trace::block_id, place> live_;       ///< Blocks that live on after the last run.
+  std::map<owner, std::set<std::uint64_t>> mapped_keys_;  ///< Of the segments in which a block begins.
+  std::vector<block_record> pieces_;                      ///< Mapped pieces, with blocks in them or not.
   std::vector<trace::alloc_failed_event> failed_;
 };
 

@@ -215,6 +215,45 @@ TEST(requests, guess_the_size_asked_for_of_blocks_that_could_not_be_split) {
   EXPECT_EQ(asked(round.requests()), (std::vector<std::uint64_t>{30 * mib, 4 * mib})) << "sizes are round here";
 }
 
+/// Expandable segments: address spaces of which a program maps a piece at a time.
+TEST(requests, count_each_mapped_piece_of_several_spaces) {
+  constexpr std::uint64_t first_space = std::uint64_t{1} << 40, second_space = std::uint64_t{2} << 40;
+  constexpr std::uint64_t pieces = 8;
+  analysis::memory_use memory;
+  std::uint64_t last = 0;
+  const auto add = [&](trace::layer layer, trace::memory_kind kind, std::uint64_t address, std::uint64_t bytes,
+                       std::uint64_t parent = 0) {
+    trace::alloc_event row;
+    row.id = trace::event_id{++last};
+    row.time = static_cast<trace::time_ns>(last);
+    row.process = trace::process_id{1};
+    row.device = trace::device_id{1};
+    row.block = trace::block_id{last};
+    row.parent = trace::block_id{parent};
+    row.layer = layer;
+    row.kind = kind;
+    row.address = address;
+    row.bytes = bytes;
+    memory.add(row);
+    return last;
+  };
+  for (const std::uint64_t space : {first_space, second_space}) {
+    add(trace::layer::driver, trace::memory_kind::reservation, space, 64 * mib);
+    const std::uint64_t piece = add(trace::layer::driver, trace::memory_kind::mapping, space, 2 * mib);
+    add(trace::layer::framework, trace::memory_kind::device, space, 512, piece);
+  }
+  // No block begins in these.
+  for (const std::uint64_t space : {first_space, second_space})
+    for (std::uint64_t i = 1; i < pieces; ++i)
+      add(trace::layer::driver, trace::memory_kind::mapping, space + i * 2 * mib, 2 * mib);
+  const trace::tables tables;
+  memory.settle(tables);
+  const auto all = requests_of(memory, tables);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all.front().recorded.peak_segments, 2 * pieces);
+  EXPECT_EQ(all.front().recorded.peak_reserved, 2 * pieces * 2 * mib);
+}
+
 TEST(requests, are_none_without_a_framework) {
   trace::tables tables;
   analysis::memory_use memory;
