@@ -1,6 +1,5 @@
 #include "tests/fuzz/import_bytes.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,7 +7,7 @@
 #include <string>
 
 #include "core/import/import.hpp"
-#include "core/trace/file/reader.hpp"
+#include "tests/fuzz/memory_file.hpp"
 
 namespace sluice::fuzz {
 namespace {
@@ -26,24 +25,26 @@ const std::string& scratch() {
 
 }  // namespace
 
+std::shared_ptr<trace::file> imported(std::string_view content) {
+  const memory_file from(std::span(reinterpret_cast<const std::uint8_t*>(content.data()), content.size()));
+  importing::options with;
+  with.memory_bytes = std::size_t{256} << 20;
+  if (!importing::import_file(from.path(), scratch(), with)) return nullptr;
+  const auto opened = trace::file::open(scratch());
+  if (!opened) std::abort();  // What we write we can read.
+  ::unlink(scratch().c_str());
+  return *opened;
+}
+
 void import_bytes(std::string_view content) {
-  const int descriptor = memfd_create("fuzz", MFD_CLOEXEC);
-  if (::write(descriptor, content.data(), content.size()) == static_cast<ssize_t>(content.size())) {
-    importing::options with;
-    with.memory_bytes = std::size_t{256} << 20;
-    if (importing::import_file("/proc/self/fd/" + std::to_string(descriptor), scratch(), with)) {
-      const auto opened = trace::file::open(scratch());
-      if (!opened) std::abort();  // What we write we can read.
-      std::uint64_t rows = 0;
-      const auto snapshot = (*opened)->latest();
+  const auto file = imported(content);
+  if (file == nullptr) return;
+  std::uint64_t rows = 0;
+  const auto snapshot = file->latest();
 #define SLUICE_READ(row, kind) \
   if (!snapshot->for_each<trace::row>([&](const trace::row&) { ++rows; })) std::abort();
-      SLUICE_FOR_EACH_ROW(SLUICE_READ)
+  SLUICE_FOR_EACH_ROW(SLUICE_READ)
 #undef SLUICE_READ
-    }
-    ::unlink(scratch().c_str());
-  }
-  ::close(descriptor);
 }
 
 }  // namespace sluice::fuzz

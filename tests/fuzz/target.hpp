@@ -41,5 +41,6 @@ target options_text_target();
 target remote_answers_target();
 target remote_frames_target();
 target remote_questions_target();
+target whatif_target();
 
 }  // namespace sluice::fuzz
