@@ -65,7 +65,6 @@ batch_encoder::buffers batch_encoder::encode(const row_batch& rows, std::span<co
                                              const text_book& texts) {
   parts_.clear();
   used_ = 0;
-  held_.reserve(columns.size() * 4);  // What `fresh` returns stays where it is.
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const row_batch::column& of = rows.columns()[c];
     if (of.nulls) {

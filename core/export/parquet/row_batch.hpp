@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <span>
 #include <vector>
@@ -63,12 +64,13 @@ class batch_encoder {
 
  private:
   void add(std::span<const std::byte> bytes) { parts_.push_back(bytes); }
+  /// A buffer that is empty. It stays where it is.
   std::vector<std::byte>& fresh();
   void add_bits(std::size_t rows, const std::function<bool(std::size_t)>& is_set);
   void add_texts(const row_batch::column& of, const text_book& texts);
 
   std::vector<std::span<const std::byte>> parts_;
-  std::vector<std::vector<std::byte>> held_;
+  std::deque<std::vector<std::byte>> held_;
   std::size_t used_ = 0;
   struct code {
     std::uint64_t time = 0;  ///< The column that gave it.
