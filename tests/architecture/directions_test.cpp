@@ -202,6 +202,29 @@ TEST(directions, includes_name_their_path_from_the_root) {
   }
 }
 
+// A parser's own limits are not ours: see core/base/json/json_text.hpp.
+TEST(directions, json_is_made_into_trees_in_one_place_that_bounds_them) {
+  const std::map<std::string, std::set<std::string>> makers{
+      {"core/base/json/json_text.cpp", {"json::parse("}}, {"core/import/chrome/parse.cpp", {"simdjson::dom::parser"}}};
+  const std::vector<std::string> ways{
+      "json::parse(",     "json::sax_parse(",    "json::accept(",      "json::from_bjdata(",    "json::from_bson(",
+      "json::from_cbor(", "json::from_msgpack(", "json::from_ubjson(", "simdjson::dom::parser", "simdjson::ondemand"};
+  std::size_t seen = 0;
+  for (const auto& source : sources()) {
+    if (source.path.starts_with("tests/")) continue;
+    std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / source.path);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const auto maker = makers.find(source.path);
+    for (const std::string& way : ways) {
+      if (text.find(way) == std::string::npos) continue;
+      const bool known = maker != makers.end() && maker->second.contains(way);
+      EXPECT_TRUE(known) << source.path << " has " << way << "...: use parse_json";
+      seen += known ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(seen, makers.size()) << "a maker is not where the list says it is";
+}
+
 TEST(tree, holds_the_known_folders_only) {
   const std::set<std::string> known{"app",  "assets",          "build",   "cmake", "core",
                                     "docs", "instrumentation", "shaders", "tests"};

@@ -56,7 +56,9 @@ TEST(kept_view, of_nothing_is_as_at_first) {
 TEST(kept_view, is_refused_with_the_name_of_what_is_wrong) {
   expect_refused("", "state of the views");
   expect_refused("[]", "state of the views");
-  expect_refused(std::string(100'000, '['), "state of the views");
+  expect_refused(std::string(100'000, '['), "state of the views: it is nested deeper than 100 levels");
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  expect_refused(R"({"blocks": {"groups": )" + deep + "}}", "deeper than 100 levels");
   expect_refused(R"({"pinned_tracks": 7})", "pinned_tracks");
   expect_refused(R"({"pinned_tracks": [-1]})", "pinned_tracks");
   expect_refused(R"({"hidden_tracks": ["a"]})", "hidden_tracks");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/cli/mcp/answers.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/version.hpp"
 
@@ -84,17 +85,18 @@ server::server(std::vector<tool> tools, tool_caller call) : tools_(std::move(too
 
 std::optional<std::string> server::answer(std::string_view line) {
   if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::nullopt;
-  const json message = json::parse(line, nullptr, false);
-  if (message.is_discarded())
-    return line_of(error_of(nullptr, parse_error, "this line is not JSON; expected one JSON-RPC 2.0 message a line"));
-  if (!message.is_array()) {
-    const auto one = answer_message(message);
+  const auto message = parse_json(line, "this line");
+  if (!message)
+    return line_of(
+        error_of(nullptr, parse_error, message.error().to_string() + "; expected one JSON-RPC 2.0 message a line"));
+  if (!message->is_array()) {
+    const auto one = answer_message(*message);
     return one ? std::optional(line_of(*one)) : std::nullopt;
   }
-  if (message.empty() || message.size() > most_in_batch)
+  if (message->empty() || message->size() > most_in_batch)
     return line_of(error_of(nullptr, invalid_request, "a batch has 1 to 100 messages"));
   json all = json::array();
-  for (const json& each : message)
+  for (const json& each : *message)
     if (auto one = answer_message(each)) all.push_back(std::move(*one));
   return all.empty() ? std::nullopt : std::optional(line_of(all));
 }

@@ -16,6 +16,7 @@
 #include "app/cli/report_output.hpp"
 #include "app/cli/whatif/whatif_answer.hpp"
 #include "core/base/format.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/figures/check/check.hpp"
 #include "core/index/labels.hpp"
@@ -98,6 +99,13 @@ json content_of(const json& value) {
   return content;
 }
 
+/// What a verb says in JSON, as the content of an answer.
+result<json> content_of_text(const std::string& text) {
+  const auto value = parse_json(text);
+  if (!value) return tl::unexpected(value.error());
+  return content_of(*value);
+}
+
 // --- report, findings -----------------------------------------------------------------------------------------------
 
 struct opened_report {
@@ -122,7 +130,7 @@ result<opened_report> report_asked_for(const json& arguments) {
 result<json> report_as_json(const json& arguments) {
   const auto opened = report_asked_for(arguments);
   if (!opened) return tl::unexpected(opened.error());
-  return json::parse(report_json({opened->report, opened->figures.tables(), opened->figures.path()}));
+  return parse_json(report_json({opened->report, opened->figures.tables(), opened->figures.path()}));
 }
 
 result<json> report_tool(const json& arguments) {
@@ -238,7 +246,7 @@ result<json> diff_tool(const json& arguments) {
                        .sources_from = {},
                        .json = true});
   if (!text) return tl::unexpected(text.error());
-  return content_of(json::parse(*text));
+  return content_of_text(*text);
 }
 
 result<json> check_tool(const json& arguments) {
@@ -255,7 +263,7 @@ result<json> check_tool(const json& arguments) {
   wanted.fail_on = text_of_argument(arguments, "fail_on");
   const auto checked = check_recording(wanted);
   if (!checked) return tl::unexpected(checked.error());
-  return content_of(json::parse(check_text(*checked, check_format::json)));
+  return content_of_text(check_text(*checked, check_format::json));
 }
 
 // --- whatif ---------------------------------------------------------------------------------------------------------

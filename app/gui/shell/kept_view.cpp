@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "app/gui/shell/kept_view_json.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -199,9 +200,11 @@ std::string text_of(const kept_view& view) {
 }
 
 result<kept_view> kept_view_of(const std::string& text) {
-  const json all = json::parse(text, nullptr, false);
-  if (all.is_discarded()) return wrong("state of the views");
-  return kept_view_in(all);
+  const auto all = parse_json(text);
+  if (!all)
+    return fail(error_code::corrupt, "has no valid state of the views: " + all.error().message, {}, {},
+                all.error().offset);
+  return kept_view_in(*all);
 }
 
 }  // namespace sluice::gui

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/shell/kept_view_json.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/base/regular_file.hpp"
 #include "core/base/replacement.hpp"
 
@@ -82,10 +83,14 @@ std::pair<selection_kind, std::uint64_t> target_in(const json& in) {
 result<json> read_object(const std::string& path, const char* key, const char* what) {
   const auto bytes = read_regular_file(path, largest_side_file);
   if (!bytes) return tl::unexpected(bytes.error());
-  json all = json::parse(*bytes, nullptr, false);
-  if (all.is_discarded() || !all.is_object())
-    return fail(error_code::corrupt, fmt::format("is not a file of {}: expected a JSON object", what), path);
-  const auto version = integer(all, key);
+  auto all = parse_json(*bytes);
+  if (!all)
+    return fail(error_code::corrupt,
+                fmt::format("is not a file of {}: {}; expected a JSON object", what, all.error().message), path, {},
+                all.error().offset);
+  if (!all->is_object())
+    return fail(error_code::corrupt, fmt::format("is not a file of {}: expected a JSON object", what), path, {}, 0);
+  const auto version = integer(*all, key);
   if (!version) return fail(error_code::foreign, fmt::format("is not a file of {}: it has no \"{}\"", what, key), path);
   if (*version != 1)
     return fail(error_code::newer_version, fmt::format("was written by a newer Sluice: {} {}", key, *version), path);

@@ -10,7 +10,8 @@
 #include "core/base/error.hpp"
 
 /// Small JSON files that accompany a recording: notes, and saved views to send to a colleague. They may come from
-/// anybody: whatever they hold, reading gives values within the limits below, or one error.
+/// anybody: whatever they hold, reading gives values within the limits below, or one error. A file of more than 64 MiB
+/// is not read, nor is JSON beyond the limits of `parse_json`.
 namespace sluice::gui {
 
 /// Tells whether a side file is about a recording, whatever its name is now.

@@ -233,11 +233,8 @@ class chrome_importer {
   };
 
   void read_member(const member& each) {
-    if (each.name == "deviceProperties") {
-      for (const auto& [nothing, device] : json_members(each.value)) read_device(device);
-    } else if (each.name == "distributedInfo") {
-      for (const auto& [name, value] : json_members(each.value))
-        if (name == "rank") parts_->tracks.set_rank(std::max<std::int64_t>(parse_integer(value).value_or(-1), -1));
+    if (each.name == "deviceProperties" || each.name == "distributedInfo") {
+      read_members_of(each);
     } else if (!names_rocm(each.name) && each.name != "baseTimeNanoseconds" && each.name != "schemaVersion" &&
                each.name != "displayTimeUnit" && each.name != "traceName" && each.name != "trace_id") {
       fault("member '" + each.name.substr(0, 60) + "' of the document", 1, each.offset);
@@ -245,10 +242,26 @@ class chrome_importer {
     if (each.cut) fault("members that are too long or cut off", 1, each.offset);
   }
 
+  void read_members_of(const member& each) {
+    const auto inside = json_members(each.value);
+    // One that is cut off is said to be.
+    if (!inside && !each.cut) fault("member '" + each.name + "' is no JSON, or is nested too deep", 1, each.offset);
+    if (!inside) return;
+    for (const auto& [name, value] : *inside) {
+      if (each.name == "deviceProperties") {
+        read_device(value);
+      } else if (name == "rank") {
+        parts_->tracks.set_rank(std::max<std::int64_t>(parse_integer(value).value_or(-1), -1));
+      }
+    }
+  }
+
   void read_device(std::string_view text) {
     std::int64_t ordinal = -1, bytes = 0, major = 0, minor = 0;
     std::string name;
-    for (const auto& [key, value] : json_members(text)) {
+    const auto members = json_members(text);
+    if (!members) return;
+    for (const auto& [key, value] : *members) {
       const std::int64_t number = std::max<std::int64_t>(parse_integer(value).value_or(0), 0);
       if (key == "id") ordinal = number;
       if (key == "name") name = value;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/json/json_text.hpp"
 #include "core/import/chrome/json_walk.hpp"
 #include "core/import/chrome/number.hpp"
 #include "core/import/chrome/resume.hpp"
@@ -409,11 +410,13 @@ void chrome_parser::parse(chrome_piece& piece, chrome_batch& into) {
   state_->parse_each(piece, into);
 }
 
-std::vector<std::pair<std::string, std::string>> json_members(std::string_view object) {
+std::optional<std::vector<std::pair<std::string, std::string>>> json_members(std::string_view object) {
   std::vector<std::pair<std::string, std::string>> members;
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  if (parser.parse(object.data(), object.size()).get(root)) return members;
+  // It keeps the depth if it takes more room. Deeper is a level more than the most.
+  if (parser.allocate(object.size(), most_json_levels + 1)) return std::nullopt;
+  if (parser.parse(object.data(), object.size()).get(root)) return std::nullopt;
   const auto text_of = [](const simdjson::dom::element& value) {
     std::string_view text;
     if (!value.get_string().get(text)) return std::string(text);
@@ -425,6 +428,8 @@ std::vector<std::pair<std::string, std::string>> json_members(std::string_view o
     for (const auto field : fields) members.emplace_back(field.key, text_of(field.value));
   } else if (!root.get_array().get(elements)) {
     for (const auto element : elements) members.emplace_back(std::string(), text_of(element));
+  } else {
+    return std::nullopt;
   }
   return members;
 }

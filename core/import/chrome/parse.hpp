@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ class chrome_parser {
 };
 
 /// Splits an object (or an array, whose elements have no names) one level deep: names and values as text, strings
-/// without quotes. Empty if it is neither.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> json_members(std::string_view object);
+/// without quotes. Nothing if it is neither, is not JSON, or is nested deeper than `most_json_levels`.
+[[nodiscard]] std::optional<std::vector<std::pair<std::string, std::string>>> json_members(std::string_view object);
 
 }  // namespace sluice::importing

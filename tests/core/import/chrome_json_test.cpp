@@ -251,6 +251,22 @@ TEST(kineto, the_document_says_clock_devices_and_rank) {
   EXPECT_EQ(made.lost("member 'new thing' of the document"), 1U);
 }
 
+TEST(kineto, members_that_are_nested_too_deep_are_counted_and_not_read) {
+  const auto with = [](std::size_t levels) {
+    return imported(R"({"distributedInfo":{"rank":3,"more":)" + std::string(levels, '[') + std::string(levels, ']') +
+                    R"(},"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5.5,"dur":1}]})");
+  };
+  const imported most = with(99);
+  EXPECT_EQ(most.tables().processes.rows().at(0).rank, 3);
+  EXPECT_TRUE(most.outcome->not_understood.empty());
+  for (const std::size_t levels : {std::size_t{100}, std::size_t{100'000}}) {
+    const imported deep = with(levels);
+    EXPECT_EQ(deep.tables().processes.rows().at(0).rank, -1);
+    EXPECT_EQ(deep.lost("member 'distributedInfo' is no JSON, or is nested too deep"), 1U) << levels;
+    EXPECT_EQ(deep.rows<trace::host_range_event>().size(), 1U);
+  }
+}
+
 // --- input that is not right ---------------------------------------------------------------------------------------------
 
 TEST(chrome_json_broken, one_event_that_is_no_json_is_counted_and_the_others_are_read) {

@@ -130,6 +130,19 @@ TEST_F(notes_panel, says_why_a_file_of_notes_is_not_read_and_leaves_it_alone) {
   });
 }
 
+TEST_F(notes_panel, bears_a_file_of_notes_that_is_nested_too_deep) {
+  use([&](ImGuiTestContext& user) {
+    const std::string deep =
+        R"({"sluice_notes": 1, "notes": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+    { std::ofstream(gui::notes_path(recording)) << deep; }
+    open(user, recording);
+    run(user, "panel.focus.Notes");
+    EXPECT_NE(read(user).find("nested deeper than 100 levels"), std::string::npos);
+    run(user, "notes.add", std::string("lost?"));
+    EXPECT_EQ(fs::file_size(gui::notes_path(recording)), deep.size());
+  });
+}
+
 TEST_F(notes_panel, opens_a_saved_view_where_it_was_saved) {
   use([&](ImGuiTestContext& user) {
     const std::string view = folder + "/data/mine.sluiceview";

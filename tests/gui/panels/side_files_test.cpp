@@ -52,10 +52,15 @@ TEST_F(side_files, about_another_recording_are_refused) {
 }
 
 TEST_F(side_files, with_hostile_content_are_refused_in_one_line) {
-  expect_refused("", "expected a JSON object");
+  expect_refused("", "at byte 0: is not a file of notes");
   expect_refused("[]", "expected a JSON object");
   expect_refused("{\"a\": \"\xFF\"}", "expected a JSON object");
-  expect_refused(std::string(100'000, '['), "expected a JSON object");
+  expect_refused("{\"a\": nothing}", "at byte 7: is not a file of notes: it is not JSON; expected a JSON object");
+  expect_refused(std::string(100'000, '['), "at byte 100: is not a file of notes: it is nested deeper than 100 levels");
+  // Whole, and where a reader does not look.
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  expect_refused(head + ", \"notes\": [], \"more\": " + deep + "}", "nested deeper than 100 levels");
+  expect_refused(head + ", \"notes\": [" + deep + "]}", "nested deeper than 100 levels");
   expect_refused("{}", "it has no \"sluice_notes\"");
   expect_refused(R"({"sluice_notes": 2})", "newer Sluice");
   expect_refused(R"({"sluice_notes": 1})", "which recording");
@@ -73,6 +78,16 @@ TEST_F(side_files, with_hostile_content_are_refused_in_one_line) {
   std::string many = head + ", \"notes\": [0";
   for (int i = 0; i < 10'000; ++i) many += ",0";
   expect_refused(many + "]}", "at most 10000");
+}
+
+TEST_F(side_files, that_are_too_large_are_not_read) {
+  write("");
+  std::filesystem::resize_file(path, std::uintmax_t{10} << 30);  // It takes no room on the disk.
+  const auto notes = read_notes(path, of);
+  ASSERT_FALSE(notes);
+  EXPECT_NE(notes.error().to_string().find("too large: 10737418240 bytes; expected at most"), std::string::npos)
+      << notes.error().to_string();
+  EXPECT_FALSE(read_saved_view(path));
 }
 
 TEST_F(side_files, keep_a_view_as_it_was) {
@@ -107,6 +122,17 @@ TEST_F(side_files, of_a_view_of_an_older_version_are_read) {
   const auto found = read_saved_view(path);
   ASSERT_TRUE(found) << found.error().to_string();
   EXPECT_EQ(found->kept, kept_view{});
+}
+
+TEST_F(side_files, of_a_view_that_is_nested_too_deep_are_refused_in_one_line) {
+  const std::string view =
+      R"({"sluice_view": 1, "recording": {"name": "a.sluice", "realtime_origin_ns": 0, "begin_ns": 0},)"
+      R"( "visible": {"begin_ns": 0, "end_ns": 9}, "views": )";
+  write(view + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+  const auto found = read_saved_view(path);
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().to_string().find("deeper than 100 levels"), std::string::npos) << found.error().to_string();
+  EXPECT_EQ(found.error().offset, view.size() + 99);
 }
 
 TEST_F(side_files, of_a_view_with_hostile_views_are_refused_in_one_line) {

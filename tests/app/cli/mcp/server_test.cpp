@@ -229,7 +229,11 @@ TEST(mcp_server, damaged_lines_get_one_line_or_none) {
 
 TEST(mcp_server, bears_deep_and_long_lines) {
   EXPECT_EQ(asked(std::string(1'000'000, '['))["error"]["code"], -32700);
-  EXPECT_EQ(asked(std::string(100'000, '[') + std::string(100'000, ']'))[0]["error"]["code"], -32600);
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_EQ(asked(deep)["error"]["code"], -32700);
+  const json refused = asked(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)" + deep + "}");
+  EXPECT_EQ(refused["error"]["message"],
+            "this line: at byte 154: it is nested deeper than 100 levels; expected one JSON-RPC 2.0 message a line");
   const json said = called(R"({"name":"echo","arguments":{"text":")" + std::string(1'000'000, 'x') + R"("}})");
   EXPECT_EQ(said["result"]["content"][1]["text"].get<std::string>(), std::string(most_bytes, 'x'));
 }

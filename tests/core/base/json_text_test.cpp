@@ -1,0 +1,93 @@
+// JSON that others wrote: what is refused before a tree is made of it, and where it is said to be wrong.
+#include "core/base/json/json_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sluice {
+namespace {
+
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+std::string objects_within(std::size_t levels) {
+  std::string made;
+  for (std::size_t i = 0; i < levels; ++i) made += "{\"a\":";
+  return made + "1" + std::string(levels, '}');
+}
+
+std::string object_of(std::size_t members) {
+  std::string made = "{";
+  for (std::size_t i = 0; i < members; ++i)
+    made.append(i == 0 ? "" : ",").append("\"").append(std::to_string(i)).append("\":[]");
+  return made + "}";
+}
+
+void expect_refused(const std::string& text, const std::string& why, std::uint64_t offset) {
+  const auto read = parse_json(text, "a file");
+  ASSERT_FALSE(read) << text.substr(0, 80);
+  EXPECT_EQ(read.error().code, error_code::corrupt);
+  EXPECT_EQ(read.error().file, "a file");
+  EXPECT_EQ(read.error().offset, offset) << text.substr(0, 80);
+  EXPECT_NE(read.error().message.find(why), std::string::npos) << read.error().message;
+  EXPECT_EQ(read.error().to_string().find('\n'), std::string::npos);
+}
+
+TEST(json_text, is_read_as_it_is_written) {
+  const auto read = parse_json(R"({"b": [1, -2, 0.5, true, null], "a": "\"[{,:\\" })");
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(read->dump(), R"({"b":[1,-2,0.5,true,null],"a":"\"[{,:\\"})");
+}
+
+TEST(json_text, is_refused_at_the_bracket_that_is_one_level_too_deep) {
+  EXPECT_TRUE(parse_json(nested(most_json_levels)));
+  EXPECT_TRUE(parse_json(objects_within(most_json_levels)));
+  expect_refused(nested(most_json_levels + 1), "deeper than 100 levels", most_json_levels);
+  expect_refused(objects_within(most_json_levels + 1), "deeper than 100 levels", 5 * most_json_levels);
+  expect_refused(" {\"x\":" + nested(100'000) + "}", "deeper than 100 levels", 6 + most_json_levels - 1);
+  expect_refused(std::string(100'000, '['), "deeper than 100 levels", most_json_levels);
+  expect_refused(objects_within(100'000), "deeper than 100 levels", 5 * most_json_levels);
+}
+
+TEST(json_text, may_have_any_number_of_brackets_in_texts_and_beside_one_another) {
+  EXPECT_TRUE(parse_json("\"" + std::string(1000, '[') + "\\\"" + std::string(1000, '{') + "\""));
+  std::string beside = "[[]";
+  for (int i = 0; i < 1000; ++i) beside += ",[{}]";
+  EXPECT_TRUE(parse_json(beside + "]"));
+  const std::string level(100, '[');
+  expect_refused(R"(["\\",)" + level + "]", "deeper", 6 + 99);
+}
+
+// nlohmann looks for each name among those before it: a million would take an hour.
+TEST(json_text, has_no_object_of_more_members_than_it_may) {
+  EXPECT_TRUE(parse_json(object_of(most_json_members)));
+  const std::string large = object_of(most_json_members + 1);
+  expect_refused(large, "more than 256 members", large.rfind(':'));
+  EXPECT_TRUE(parse_json("[" + object_of(most_json_members) + "," + object_of(most_json_members) + "]"));
+  EXPECT_FALSE(parse_json("[{\"x\":{}}," + object_of(500'000) + "]"));
+}
+
+TEST(json_text, has_no_more_values_than_memory_is_set_aside_for) {
+  std::string many = "[0";
+  for (std::size_t i = 1; i < most_json_values; ++i) many += ",0";
+  EXPECT_TRUE(parse_json(many + "]"));
+  expect_refused(many + ",0]", "more than 1000000 values", many.size());
+}
+
+TEST(json_text, that_is_not_json_is_refused_where_it_is_wrong) {
+  expect_refused("", "not JSON", 0);
+  expect_refused("{", "not JSON", 1);
+  expect_refused("[1,]", "not JSON", 3);
+  expect_refused("[1] 2", "not JSON", 4);
+  expect_refused("{\"a\": \"\xff\"}", "not JSON", 7);
+  expect_refused("]]]]" + nested(1000), "deeper", 4 + most_json_levels);
+  expect_refused("{\"a\" 1}", "not JSON", 5);
+  expect_refused("{\"a\": \"" + std::string(1 << 20, 'x'), "not JSON", (1 << 20) + 7);
+  expect_refused("\"\\", "not JSON", 2);
+  expect_refused("[1e999]", "too large", error::no_offset);
+  expect_refused(std::string("[1\0,2]", 6), "not JSON", 2);
+}
+
+}  // namespace
+}  // namespace sluice
