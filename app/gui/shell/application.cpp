@@ -9,7 +9,6 @@
 #include "app/gui/views/widgets.hpp"
 #include "core/base/lower_case.hpp"
 #include "core/base/printable.hpp"
-#include "core/base/regular_file.hpp"
 #include "core/remote/address.hpp"
 #include "imgui_internal.h"
 
@@ -19,8 +18,6 @@ namespace {
 constexpr ImGuiDockNodeFlags dock_flags = static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_PassthruCentralNode) |
                                           static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoWindowMenuButton) |
                                           static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoCloseButton);
-
-constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes of ImGui's file
 
 /// Draws a dot on the tab of the current window.
 void mark_tab(const view_context& with) {
@@ -66,15 +63,13 @@ application::application(application_options options)
   io.ConfigInputTextCursorBlink = false;  // A blinking cursor would redraw the window for ever.
   io.ConfigDpiScaleFonts = false;
   session_.memory_by_category = settings_.memory_by_category;
-  const std::string layout_file = settings_.layout_file();
   io.IniFilename = nullptr;  // ImGui truncates the file before writing: a full disk would lose it.
   notice_ = settings_.trouble();
-  const auto layout = layout_file.empty() ? result<std::string>{fail(error_code::not_found, "no folder")}
-                                          : read_regular_file(layout_file, largest_layout);
+  const auto layout = settings_.read_layout();
   layout_wanted_ = !layout;
   if (layout) ImGui::LoadIniSettingsFromMemory(layout->data(), layout->size());
   if (!layout && layout.error().code != error_code::not_found)
-    notice_ = "the layout is not read: " + layout.error().to_string();
+    notice_ = "the layout is not read, and none is saved: " + layout.error().to_string() + "; mend or remove it";
   fonts_ = load_typefaces();
   unit_ = scale_ * settings_.text_scale;
   apply_style(colours(), unit_);

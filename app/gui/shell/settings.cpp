@@ -16,7 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;  // in bytes; the files written here are much smaller
+constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;    // in bytes; the files written here are much smaller
+constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // likewise
+
+std::size_t dock_nodes_of(std::string_view layout) {
+  constexpr std::string_view word = "DockNode";
+  std::size_t count = 0;
+  for (std::size_t at = layout.find(word); at != layout.npos; at = layout.find(word, at + word.size())) ++count;
+  return count;
+}
 
 int number(const std::string& text, int least, int most, int otherwise) {
   int value = otherwise;
@@ -62,7 +70,7 @@ settings::settings(std::string folder) : folder_(std::move(folder)) {
   if (folder_.empty()) return;
   const auto text = read_regular_file(folder_ + "/settings", largest_file);
   if (!text && text.error().code != error_code::not_found)
-    trouble_ = "the settings are not read: " + text.error().to_string();
+    trouble_ = "the settings are not read, and none are saved: " + text.error().to_string() + "; mend or remove it";
   std::istringstream lines(text.value_or(""));
   read(lines);
 }
@@ -145,7 +153,7 @@ void settings::write(std::ostream& lines) const {
 }
 
 void settings::save() const {
-  if (folder_.empty()) return;
+  if (folder_.empty() || !trouble_.empty()) return;
   std::error_code failed;
   fs::create_directories(folder_, failed);
   std::ostringstream text;
@@ -153,8 +161,17 @@ void settings::save() const {
   keep(folder_ + "/settings", text.str());
 }
 
+result<std::string> settings::read_layout() {
+  if (folder_.empty()) return fail(error_code::not_found, "no folder for settings");
+  auto text = read_regular_file(layout_file(), largest_layout);
+  if (text && dock_nodes_of(*text) > most_dock_nodes)
+    text = fail(error_code::foreign, "has more than " + std::to_string(most_dock_nodes) + " dock nodes", layout_file());
+  layout_unread_ = !text && text.error().code != error_code::not_found;
+  return text;
+}
+
 void settings::save_layout(std::string_view text) const {
-  if (!folder_.empty()) keep(layout_file(), text);
+  if (!folder_.empty() && !layout_unread_) keep(layout_file(), text);
 }
 
 }  // namespace sluice::gui

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/gui/window/theme_kind.hpp"
+#include "core/base/error.hpp"
 
 namespace sluice::gui {
 
@@ -48,6 +49,7 @@ class settings {
   /// Command lines recorded from the window, newest first, at most `command_limit`.
   [[nodiscard]] const std::vector<std::string>& commands() const { return commands_; }
   void add_command(const std::string& line);
+  /// Does nothing if there is a file that could not be read: it stays as it is (see `trouble`).
   void save() const;
   /// Reads settings, one per line. Invalid lines are ignored.
   void read(std::istream& lines);
@@ -55,12 +57,16 @@ class settings {
   void write(std::ostream& lines) const;
   /// Path of ImGui's file with the panel layout; empty if nothing is stored.
   [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }
+  /// What is in that file. Errors: not_found; those of reading it; foreign, if ImGui would not bear it.
+  [[nodiscard]] result<std::string> read_layout();
+  /// Does nothing if there is a file that could not be read.
   void save_layout(std::string_view text) const;
 
   static constexpr std::size_t recent_limit = 12;
   static constexpr std::size_t query_limit = 50;
   static constexpr std::size_t command_limit = 20;
   static constexpr std::size_t query_length = 4096;
+  static constexpr std::size_t most_dock_nodes = 256;  ///< Of a layout: ImGui goes through them by recursion.
 
   /// Error message if the settings could not be read; else empty.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
@@ -68,6 +74,7 @@ class settings {
  private:
   std::string folder_;
   std::string trouble_;
+  bool layout_unread_ = false;
   std::vector<std::string> recent_;
   std::vector<std::string> queries_;
   std::vector<std::string> commands_;

@@ -152,7 +152,7 @@ class notes_view final : public view {
       auto found = read_notes(path, identity_of(of));
       if (!found && found.error().code == error_code::not_found) continue;
       if (!found) {
-        made.trouble = "The notes are not read: " + found.error().to_string();
+        made.trouble = "The notes are not read, and none are saved: " + found.error().to_string();
         made.read_failed = true;
         return;
       }
