@@ -101,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                                            pickle_target(), gz_input_target(), live_file_target(), mcp_target(),
                                            symbol_file_target(), sql_text_target(), socket_messages_target(),
                                            settings_target(), options_text_target(), remote_answers_target(),
-                                           remote_frames_target(), remote_questions_target(), whatif_target()),
+                                           remote_frames_target(), remote_questions_target(), notes_target(),
+                                           whatif_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 
 }  // namespace

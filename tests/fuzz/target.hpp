@@ -33,6 +33,7 @@ target pickle_target();
 target gz_input_target();
 target live_file_target();
 target mcp_target();
+target notes_target();
 target symbol_file_target();
 target sql_text_target();
 target socket_messages_target();
