@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "core/base/format.hpp"
 #include "core/base/utf8.hpp"
 
 namespace sluice {
@@ -103,6 +104,12 @@ std::string printable_json(std::string_view text) {
     }
   });
   return made;
+}
+
+std::string printable_line(std::string_view text, std::size_t most_bytes) {
+  text = text.substr(0, text.find_first_of("\r\n"));
+  // Escapes only make it longer: what is behind that many bytes is not shown, and need not be looked at.
+  return shortened(printable(text.substr(0, most_bytes + 1)), most_bytes);
 }
 
 bool is_printable(std::string_view text) {

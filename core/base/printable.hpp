@@ -17,6 +17,10 @@ enum class line_ends { escape, keep };
 /// its meaning, and a reader of its bytes sees what its texts hide. Line ends are kept; invalid bytes become U+FFFD.
 [[nodiscard]] std::string printable_json(std::string_view text);
 
+/// The first line of a text that a stranger sent, printable and in at most `most_bytes` bytes (4 or more): "..." ends a
+/// line that was cut. Empty if the text begins with a line end.
+[[nodiscard]] std::string printable_line(std::string_view text, std::size_t most_bytes);
+
 /// True if `printable` would return `text` unchanged. Does not allocate for plain ASCII.
 [[nodiscard]] bool is_printable(std::string_view text);
 

@@ -14,13 +14,12 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "core/base/printable.hpp"
-#include "core/base/regular_file.hpp"
-#include "core/base/scratch_file.hpp"
 #include "core/remote/socket_address.hpp"
 
 extern char** environ;
@@ -35,16 +34,60 @@ constexpr milliseconds most_sending{10'000};
 constexpr milliseconds greeting_of_socket{5'000};
 constexpr std::size_t received_at_once = std::size_t{256} << 10;
 
-/// The last line of what a program said, for an error.
-std::string last_line(const std::string& path) {
-  constexpr std::uint64_t most = std::uint64_t{1} << 20;
-  const auto text = read_regular_file(path, most);
-  if (!text) return {};
-  const std::size_t end = text->find_last_not_of("\r\n ");
-  if (end == std::string::npos) return {};
-  const std::size_t before = text->find_last_of("\r\n", end);
-  return printable(text->substr(before == std::string::npos ? 0 : before + 1, end + 1 - (before + 1)));
-}
+/// What a program writes to its standard error. Its end is kept, in memory: what another machine sends through ssh may
+/// have no end. Thread-safe.
+class complaints {
+ public:
+  complaints() = default;
+  complaints(const complaints&) = delete;
+  complaints& operator=(const complaints&) = delete;
+  ~complaints() {
+    if (from_ >= 0) ::close(from_);
+  }
+
+  /// Takes over the end of a pipe, which must not block.
+  void take(int from) { from_ = from; }
+  /// Negative: there is nothing to wait for.
+  [[nodiscard]] int descriptor() const { return from_; }
+
+  /// Takes what there is, or some of it: one that never ends must not keep others waiting. If nobody listens, the
+  /// program waits for room in the pipe.
+  void listen() {
+    const std::scoped_lock lock(mutex_);
+    char some[4096];
+    for (int turn = 0; turn < most_turns && from_ >= 0; ++turn) {
+      const ssize_t got = ::read(from_, some, sizeof some);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return;
+      if (got <= 0) {
+        ::close(from_);
+        from_ = -1;
+        return;
+      }
+      end_.append(some, static_cast<std::size_t>(got));
+      if (end_.size() > kept) end_.erase(0, end_.size() - kept);
+    }
+  }
+
+  /// The last line, for an error; empty if there is none.
+  [[nodiscard]] std::string last_line() {
+    listen();
+    const std::scoped_lock lock(mutex_);
+    const std::size_t end = end_.find_last_not_of("\r\n ");
+    if (end == std::string::npos) return {};
+    const std::size_t before = end_.find_last_of("\r\n", end);
+    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+    return printable_line(std::string_view(end_).substr(begin, end + 1 - begin), longest_line);
+  }
+
+ private:
+  static constexpr int most_turns = 16;
+  static constexpr std::size_t kept = 4096;         // bytes
+  static constexpr std::size_t longest_line = 500;  // bytes
+  std::atomic<int> from_{-1};
+  std::mutex mutex_;
+  std::string end_;  ///< Guarded by `mutex_`.
+};
 
 }  // namespace
 
@@ -52,8 +95,8 @@ struct connection::state {
   std::string name;
   int in = -1;
   int out = -1;
-  pid_t program = 0;                 ///< The program on the other side of the pipes; 0: none.
-  std::optional<scratch_file> said;  ///< What it writes to standard error.
+  pid_t program = 0;        ///< The program on the other side of the pipes; 0: none.
+  mutable complaints said;  ///< What it writes to standard error.
   int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::string recording;
   bool answers = false;
@@ -95,8 +138,7 @@ struct connection::state {
 
   [[nodiscard]] error lost(std::string message) const {
     error made{error_code::io, std::move(message), name, error::no_offset, {}};
-    if (said)
-      if (const std::string line = last_line(said->path()); !line.empty()) made.message += " (" + line + ")";
+    if (const std::string line = said.last_line(); !line.empty()) made.message += " (" + line + ")";
     return made;
   }
 
@@ -104,11 +146,12 @@ struct connection::state {
   [[nodiscard]] bool wait(int descriptor, short events, steady::time_point until) const {
     while (!stopping) {
       const auto left = std::chrono::ceil<milliseconds>(until - steady::now());
-      pollfd watched[2] = {{descriptor, events, 0}, {bell, POLLIN, 0}};
+      pollfd watched[3] = {{descriptor, events, 0}, {bell, POLLIN, 0}, {said.descriptor(), POLLIN, 0}};
       const int most = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
-      const int ready = ::poll(watched, 2, most);
+      const int ready = ::poll(watched, 3, most);
       if (ready < 0 && errno == EINTR) continue;
       if (stopping || ready < 0) return false;
+      if (watched[2].revents != 0) said.listen();
       if (watched[0].revents != 0) return true;
       if (steady::now() >= until) return false;
     }
@@ -277,21 +320,20 @@ result<std::shared_ptr<connection>> connection::to_program(const std::vector<std
                                                            const std::function<bool()>& cancelled) {
   auto s = std::make_unique<state>();
   s->name = name;
-  auto said = scratch_file::make();
-  if (!said) return tl::unexpected(said.error());
-  s->said.emplace(std::move(*said));
   int to[2] = {-1, -1};
   int from[2] = {-1, -1};
-  const bool piped = ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0;
+  int errors[2] = {-1, -1};
+  const bool piped = ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0 && ::pipe2(errors, O_CLOEXEC) == 0;
   s->out = to[1];
   s->in = from[0];
+  s->said.take(errors[0]);
   int failed = errno;
   if (piped) {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, to[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, from[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, s->said->path().c_str(), O_WRONLY | O_APPEND, 0);
+    posix_spawn_file_actions_adddup2(&files, errors[1], STDERR_FILENO);
     std::vector<std::string> copied = words;
     std::vector<char*> arguments;
     for (std::string& word : copied) arguments.push_back(word.data());
@@ -301,13 +343,13 @@ result<std::shared_ptr<connection>> connection::to_program(const std::vector<std
   }
   if (to[0] >= 0) ::close(to[0]);
   if (from[1] >= 0) ::close(from[1]);
+  if (errors[1] >= 0) ::close(errors[1]);
   if (!piped || failed != 0) {
     s->program = 0;
     return fail(failed == ENOENT ? error_code::not_found : error_code::io,
                 words.front() + " cannot start: " + describe_errno(failed), name);
   }
-  ::fcntl(s->in, F_SETFL, O_NONBLOCK);
-  ::fcntl(s->out, F_SETFL, O_NONBLOCK);
+  for (const int each : {s->in, s->out, errors[0]}) ::fcntl(each, F_SETFL, O_NONBLOCK);
   return greeted(std::move(s), most, cancelled);
 }
 

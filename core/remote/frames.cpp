@@ -4,12 +4,14 @@
 #include <bit>
 #include <string_view>
 
+#include "core/base/printable.hpp"
+
 namespace sluice::remote {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::size_t longest_failure = 1000;
+constexpr std::size_t longest_failure = 1000;  // bytes
 
 void append(std::vector<std::byte>& out, std::span<const std::byte> bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
@@ -35,8 +37,7 @@ void put_frame(std::vector<std::byte>& out, frame_kind kind, std::uint64_t id, s
 void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why) {
   const auto* const place = std::find(std::begin(codes), std::end(codes), why.code);
   const std::uint32_t code = place == std::end(codes) ? 0 : static_cast<std::uint32_t>(place - std::begin(codes));
-  std::string text = why.to_string();
-  if (text.size() > longest_failure) text.resize(longest_failure);
+  const std::string text = printable_line(why.to_string(), longest_failure);
   put_frame(out, frame_kind::failure, id, bytes_of(code), std::as_bytes(std::span(text)));
 }
 
@@ -44,8 +45,9 @@ error failure_in(std::span<const std::byte> payload, const std::string& from) {
   const auto code = message_in<std::uint32_t>(payload);
   if (!code) return {error_code::corrupt, "answered with a failure that it does not name", from, error::no_offset, {}};
   const auto text = payload.subspan(sizeof *code);
+  const std::string_view said(reinterpret_cast<const char*>(text.data()), text.size());
   return {codes[std::min<std::size_t>(*code, std::size(codes) - 1)],
-          std::string(reinterpret_cast<const char*>(text.data()), std::min(text.size(), longest_failure)),
+          printable_line(said, longest_failure),
           from,
           error::no_offset,
           {}};

@@ -105,9 +105,10 @@ template <class Message>
 /// Appends a frame to `out`, its payload in two parts.
 void put_frame(std::vector<std::byte>& out, frame_kind kind, std::uint64_t id, std::span<const std::byte> first,
                std::span<const std::byte> second = {});
-/// Appends a `failure` frame. Its text is cut after 1000 bytes.
+/// Appends a `failure` frame. Its text is one printable line, cut after 1000 bytes.
 void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why);
-/// The error in the payload of a `failure` frame; `from`: who sent it. Never the code `cancelled`.
+/// The error in the payload of a `failure` frame; `from`: who sent it. Its message is the first line of what was sent,
+/// printable and of at most 1000 bytes. Never the code `cancelled`.
 [[nodiscard]] error failure_in(std::span<const std::byte> payload, const std::string& from);
 
 /// Cuts a stream of bytes into frames. What the bytes say is not trusted.

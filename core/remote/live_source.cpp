@@ -9,10 +9,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "core/base/full_disk.hpp"
 #include "core/base/scratch_file.hpp"
 #include "core/remote/connection.hpp"
 #include "core/remote/frames.hpp"
@@ -31,42 +33,48 @@ constexpr milliseconds first_fetch{1'000};
 constexpr milliseconds most_silence{5'000};
 constexpr std::uint64_t header_bytes = 64;
 
-/// The copy of one file.
+/// The copy of one file. It takes room for what has come, and for no more.
 class copied_file {
  public:
-  [[nodiscard]] static result<std::shared_ptr<copied_file>> make(std::uint64_t generation) {
+  [[nodiscard]] static result<std::shared_ptr<copied_file>> make(std::uint64_t generation,
+                                                                 std::shared_ptr<copy_room> room) {
     auto scratch = scratch_file::make();
     if (!scratch) return tl::unexpected(scratch.error());
     const int opened = ::open(scratch->path().c_str(), O_RDWR | O_CLOEXEC);
     if (opened < 0) return fail(error_code::io, "cannot open a scratch file: " + describe_errno(errno));
-    return std::shared_ptr<copied_file>(new copied_file(generation, opened));
+    return std::shared_ptr<copied_file>(new copied_file(generation, opened, std::move(room)));
   }
-  ~copied_file() { ::close(descriptor_); }
+  ~copied_file() {
+    ::close(descriptor_);
+    room_->give_back(bytes_);
+  }
   copied_file(const copied_file&) = delete;
   copied_file& operator=(const copied_file&) = delete;
 
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
-  /// Adds what follows. One thread at a time.
+  /// Adds what follows. One thread at a time. Errors: no_space, io; what was written until then is there.
   result<void> add(std::span<const std::byte> more) {
-    std::uint64_t at = bytes_;
+    if (auto taken = room_->take(descriptor_, more.size()); !taken) return taken;
     while (!more.empty()) {
-      const ssize_t went = ::pwrite(descriptor_, more.data(), more.size(), static_cast<off_t>(at));
+      const ssize_t went = ::pwrite(descriptor_, more.data(), more.size(), static_cast<off_t>(bytes_.load()));
       if (went < 0 && errno == EINTR) continue;
-      if (went <= 0)
-        return fail(errno == ENOSPC ? error_code::no_space : error_code::io,
-                    "cannot keep what comes in a scratch file: " + describe_errno(errno));
-      at += static_cast<std::uint64_t>(went);
+      if (went <= 0) {
+        const int why = went < 0 ? errno : ENOSPC;
+        room_->give_back(more.size());
+        return fail(code_of_failed_write(why), "cannot keep what comes in a scratch file: " + describe_errno(why), {},
+                    "name a folder with more space in TMPDIR");
+      }
+      bytes_ += static_cast<std::uint64_t>(went);
       more = more.subspan(static_cast<std::size_t>(went));
     }
-    bytes_ = at;
     return {};
   }
 
   /// The recorder took back what it wrote last, for the disk was full.
   void cut(std::uint64_t to) {
-    if (::ftruncate(descriptor_, static_cast<off_t>(to)) == 0) bytes_ = to;
+    if (::ftruncate(descriptor_, static_cast<off_t>(to)) == 0) room_->give_back(bytes_.exchange(to) - to);
   }
 
   [[nodiscard]] result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const {
@@ -83,17 +91,20 @@ class copied_file {
   }
 
  private:
-  copied_file(std::uint64_t generation, int descriptor) : generation_(generation), descriptor_(descriptor) {}
+  copied_file(std::uint64_t generation, int descriptor, std::shared_ptr<copy_room> room)
+      : generation_(generation), descriptor_(descriptor), room_(std::move(room)) {}
 
   const std::uint64_t generation_;
   const int descriptor_;
+  const std::shared_ptr<copy_room> room_;
   std::atomic<std::uint64_t> bytes_{0};
 };
 
 /// Fetches one file after another. Shared by the sources that show them.
 class follower {
  public:
-  follower(std::shared_ptr<connection> from, std::string name) : from_(std::move(from)), name_(std::move(name)) {}
+  follower(std::shared_ptr<connection> from, std::string name, const copy_limits& limits)
+      : from_(std::move(from)), name_(std::move(name)), room_(std::make_shared<copy_room>(limits)) {}
   ~follower() {
     stopping_ = true;
     from_->end();
@@ -116,7 +127,7 @@ class follower {
       const auto passed = steady::now() - begin;
       const bool something = shown_ && shown_->bytes() >= header_bytes;
       if (something && (over_ || has_all_ || passed >= first_fetch)) return shown_;
-      if (over_ && !remark_.empty()) return fail(error_code::io, remark_, name_);
+      if (over_ && failure_) return fail(failure_->code, failure_->message, name_, failure_->hint);
       if (over_ || (!something && passed >= most_silence))
         return fail(error_code::unavailable, "nothing has been recorded yet", name_, "try again later");
       if (cancelled && cancelled()) return fail(error_code::cancelled, "the opening was cancelled", name_);
@@ -129,7 +140,10 @@ class follower {
     trace::byte_source::extent made;
     made.bytes = of.bytes();
     made.growing = !over_ && shown_.get() == &of;
-    if (over_ && shown_.get() == &of) made.remark = std::exchange(remark_, {});
+    if (over_ && shown_.get() == &of)
+      if (const auto why = std::exchange(failure_, std::nullopt))
+        made.remark =
+            why->message + ": what was recorded until then is shown" + (why->hint.empty() ? "" : "; " + why->hint);
     return made;
   }
 
@@ -144,7 +158,10 @@ class follower {
     const auto done = fetch_all();
     const std::scoped_lock lock(mutex_);
     over_ = true;
-    if (!done) remark_ = done.error().message + ": what was recorded until then is shown";
+    if (!done) {
+      failure_ = done.error();
+      from_->end();  // What still comes has no place here.
+    }
     changed_.notify_all();
   }
 
@@ -160,7 +177,7 @@ class follower {
         continue;
       }
       if (!now) {
-        auto made = copied_file::make(there->generation);
+        auto made = copied_file::make(there->generation, room_);
         if (!made) return tl::unexpected(made.error());
         now = std::move(*made);
         const std::scoped_lock lock(mutex_);
@@ -174,7 +191,7 @@ class follower {
       show(now, ended);
       if (ended) return {};
       if (replaced) {
-        auto made = copied_file::make(there->newest);
+        auto made = copied_file::make(there->newest, room_);
         if (!made) return tl::unexpected(made.error());
         now = std::move(*made);
       } else if (!was_behind) {
@@ -225,6 +242,7 @@ class follower {
 
   const std::shared_ptr<connection> from_;
   const std::string name_;
+  const std::shared_ptr<copy_room> room_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -232,7 +250,7 @@ class follower {
   std::shared_ptr<const copied_file> shown_;  ///< The newest file that may be shown.
   bool has_all_ = false;                      ///< `shown_` had all that there was at some moment.
   bool over_ = false;                         ///< No more will come.
-  std::string remark_;                        ///< Why, if the recording had not ended.
+  std::optional<error> failure_;              ///< Why, if the recording had not ended. Said once.
   std::thread thread_;
 };
 
@@ -259,10 +277,10 @@ class live_source final : public trace::byte_source {
 }  // namespace
 
 result<live_recording> follow_live(const std::string& socket, const std::string& name,
-                                   const std::function<bool()>& cancelled) {
+                                   const std::function<bool()>& cancelled, const copy_limits& limits) {
   auto reached = connection::to_socket(socket, name);
   if (!reached) return tl::unexpected(reached.error());
-  const auto from = std::make_shared<follower>(*reached, name);
+  const auto from = std::make_shared<follower>(*reached, name, limits);
   try {
     from->start();
   } catch (const std::system_error& refused) {

@@ -38,6 +38,8 @@ namespace {
 constexpr int compression_level = 1;
 /// The most bytes of an answer, before compression.
 constexpr std::uint64_t most_answer = std::uint64_t{256} << 20;
+/// No byte of a zstd frame stands for more: a block takes 4 bytes or more, and holds 128 KiB at most.
+constexpr std::uint64_t most_inflation = std::uint64_t{32} << 10;
 /// Pixels, samples and rows that a question may ask for.
 constexpr std::uint32_t most_width = 16'384;
 constexpr std::uint32_t most_rows = 200'000;
@@ -60,6 +62,7 @@ std::optional<std::vector<std::byte>> inflated(std::span<const std::byte> bytes)
   bytes = bytes.subspan(sizeof size);
   // A frame that says another size is not ours.
   if (size > most_answer || ZSTD_getFrameContentSize(bytes.data(), bytes.size()) != size) return std::nullopt;
+  if (size / most_inflation > bytes.size()) return std::nullopt;  // Nothing is set aside for what cannot come.
   std::vector<std::byte> made(size);
   const std::size_t got = ZSTD_decompress(made.data(), made.size(), bytes.data(), bytes.size());
   return got == size ? std::optional(std::move(made)) : std::nullopt;

@@ -72,5 +72,24 @@ TEST(frames, a_failure_keeps_its_code_and_one_line_of_bounded_length) {
   EXPECT_NE(failure_in(bytes_of(none), "host").code, error_code::cancelled);
 }
 
+TEST(frames, a_failure_of_a_stranger_is_one_printable_line_of_bounded_length) {
+  const auto said = [](const std::string& text) {
+    std::vector<std::byte> payload(sizeof(std::uint32_t));
+    const auto bytes = std::as_bytes(std::span(text));
+    payload.insert(payload.end(), bytes.begin(), bytes.end());
+    return failure_in(payload, "host").message;
+  };
+  EXPECT_EQ(said("no such file"), "no such file");
+  EXPECT_EQ(said("first\r\nsecond"), "first");
+  EXPECT_EQ(said("a\x1b[31m\x07\xe2\x80\xae b\xff"), "a\\x1b[31m\\x07\\u{202e} b\\xff");
+  const std::string endless = said(std::string(10'000'000, '\x1b'));
+  EXPECT_EQ(endless.size(), 1000U);
+  EXPECT_TRUE(endless.ends_with("..."));
+  std::string wide;
+  for (int i = 0; i < 1000; ++i) wide += "\u00fc";
+  EXPECT_LE(said(wide).size(), 1000U);
+  EXPECT_TRUE(said(wide).ends_with("\u00fc...")) << said(wide);
+}
+
 }  // namespace
 }  // namespace sluice::remote

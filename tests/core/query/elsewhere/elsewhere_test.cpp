@@ -1,8 +1,12 @@
 // Questions that another process answers: the same answers, and what happens on the way.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <random>
+#include <string>
 
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/elsewhere/questions.hpp"
@@ -284,6 +288,27 @@ TEST(sql_rows, that_do_not_fit_their_columns_are_refused) {
   EXPECT_FALSE(decode_sql_rows({}));
   const std::vector<std::byte> noise(64, std::byte{7});
   EXPECT_FALSE(decode_sql_rows(noise));
+}
+
+/// The most memory of this process since it was last asked, in KiB.
+long peak_memory() {
+  std::ifstream status("/proc/self/status");
+  const std::string text(std::istreambuf_iterator<char>(status), {});
+  std::ofstream("/proc/self/clear_refs") << '5';
+  const std::size_t at = text.find("VmHWM:");
+  return at == std::string::npos ? 0 : std::atol(text.c_str() + at + 6);
+}
+
+TEST(sql_rows, of_a_size_that_is_only_said_take_no_memory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: a sanitizer takes memory of its own";
+#endif
+  // 256 MiB, and the header of a zstd frame that says the same: a single segment whose size has four bytes.
+  const std::uint8_t claim[] = {0, 0, 0, 0x10, 0, 0, 0, 0, 0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10};
+  static_cast<void>(peak_memory());
+  const long before = peak_memory();
+  EXPECT_FALSE(decode_sql_rows(std::as_bytes(std::span(claim))));
+  EXPECT_LT(peak_memory() - before, 100L * 1024);
 }
 
 }  // namespace
