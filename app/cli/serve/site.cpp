@@ -17,6 +17,7 @@
 
 #include "app/cli/page/page_folder.hpp"
 #include "app/cli/page/web_text.hpp"
+#include "app/cli/print.hpp"
 #include "core/base/printable.hpp"
 #include "core/import/import.hpp"
 #include "core/remote/live_source.hpp"
@@ -147,6 +148,7 @@ http_answer file_answer(regular_file file, const char* type, std::string_view wa
 http_answer recording_answer(const file_version& about, const file_version& newest, std::string_view wanted) {
   const auto there = about.source->look();
   if (!there) return not_here();
+  if (!there->remark.empty()) complain(about.source->name() + ": " + there->remark);
   http_answer answer = file_answer(about.source, there->bytes, "application/octet-stream", wanted);
   answer.more_headers = {
       {"Sluice-Version", about.id}, {"Sluice-Newest", newest.id}, {"Sluice-Growing", there->growing ? "1" : "0"}};

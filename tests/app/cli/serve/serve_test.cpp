@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -11,6 +12,7 @@
 
 #include "core/remote/live_server.hpp"
 #include "tests/app/cli/installed_program.hpp"
+#include "tests/core/remote/false_server.hpp"
 
 namespace sluice {
 namespace {
@@ -488,6 +490,38 @@ TEST_F(serve_slowly, cuts_off_slow_clients) {
   std::this_thread::sleep_for(std::chrono::milliseconds(std::max<long>(0, 25'000 - passed())));
   const http_reply part = lazy.read();
   EXPECT_LT(part.body.size(), std::size_t{64} << 20) << "it was still sent after 25 s";
+}
+
+// The limit on file sizes stands for any disk that is full: without a handler, its signal would end the server.
+TEST_F(serve_verb, a_live_recording_without_an_end_is_served_as_far_as_there_is_room_and_one_line_says_so) {
+  remote::false_server liar(file("socket"));
+  liar.run([](const remote::frame& asked, std::vector<std::byte>& out) {
+    using remote::frame_kind;
+    if (asked.kind == frame_kind::hello)
+      remote::put_frame(out, frame_kind::hello, asked.id, remote::bytes_of(remote::hello_message{}));
+    if (asked.kind == frame_kind::look)
+      remote::put_frame(out, frame_kind::extent, asked.id,
+                        remote::bytes_of(remote::extent_message{1, 1, INT64_MAX, 1}));
+    if (asked.kind == frame_kind::read)
+      remote::put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(remote::most_read));
+    return true;
+  });
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{std::uint64_t{3} << 20, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  serve({"--live", "socket"});
+  setrlimit(RLIMIT_FSIZE, &before);
+  http_reply reply;
+  for (int i = 0; i < 1000 && reply.headers["Sluice-Growing"] != "0"; ++i)
+    reply = get("recordings/1/recording.sluice", "Range: bytes=3145726-\r\n");
+  EXPECT_EQ(reply.status, 206);
+  EXPECT_EQ(reply.body, std::string(2, '\0'));
+  const outcome ended = stop();
+  EXPECT_EQ(ended.status, 128 + SIGTERM);
+  EXPECT_EQ(ended.err,
+            "sluice: socket: cannot keep what comes in a scratch file: File too large: what was recorded until then is "
+            "shown; name a folder with more space in TMPDIR\n");
 }
 
 }  // namespace
