@@ -25,8 +25,8 @@ namespace sluice::cli {
 
 /// Help text of --redact; the full description is in core/export/README.md.
 inline constexpr const char* redact_help =
-    "Leave out directories, arguments, values of NAME=value and of options, URLs, names of hosts and users,\n"
-    "and lines of source; names of files and functions stay";
+    "Leave out credentials, directories, arguments, values of NAME=value and of options, URLs, names of hosts and\n"
+    "users, and lines of source, from every text; names of files and functions stay";
 
 /// Help text of --force.
 inline constexpr const char* force_help = "Replace the output if it exists; it must be a file of the same kind";

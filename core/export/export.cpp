@@ -52,9 +52,10 @@ job::job(const trace::snapshot& from, const options& wanted)
       redactor_(wanted.redact) {
   for (const trace::chunk_info& chunk : from.chunks())
     if (trace::is_event(chunk.type)) all_bytes_ += chunk.stored_bytes;
-  for (const trace::host_row& host : from.tables().hosts.rows()) redactor_.learn_host(from.tables().text(host.name));
-  if (redactor_.active())
-    for (const trace::string_row& row : from.tables().strings.rows()) redactor_.learn_users(row.text);
+  if (!redactor_.active()) return;
+  for (const trace::host_row& host : from.tables().hosts.rows())
+    for (const trace::string_id text : {host.name, host.boot_id}) redactor_.learn_host(from.tables().text(text));
+  for (const trace::string_row& row : from.tables().strings.rows()) redactor_.learn(row.text);
 }
 
 const std::atomic<bool>& job::cancelled() const {

@@ -43,5 +43,6 @@ target remote_answers_target();
 target remote_frames_target();
 target remote_questions_target();
 target whatif_target();
+target redaction_target();
 
 }  // namespace sluice::fuzz

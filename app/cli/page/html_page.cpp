@@ -61,7 +61,9 @@ bool is_taken_whole(const exports::job& what) {
 result<void> write_recording(exports::job& what, exports::output& to) {
   const trace::snapshot& from = what.trace();
   const std::string& given = what.wanted().name;
-  const std::string name = (given.empty() ? fs::path(from.path()).stem().string() : given) + ".sluice";
+  const std::string name =
+      std::string(what.text(given.empty() ? fs::path(from.path()).stem().string() : given, query::text_role::plain)) +
+      ".sluice";
   std::string path = from.path();
   std::optional<scratch_folder> scratch;
   if (is_taken_whole(what)) {

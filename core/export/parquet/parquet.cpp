@@ -28,9 +28,10 @@ constexpr std::array not_events = {row_type::checkpoint,   row_type::live_block,
                                    row_type::watermark,    row_type::attribute,  row_type::link,
                                    row_type::transfer_part};
 
-std::string run_of(const job& what) {
+std::string run_of(job& what) {
   const std::string& name = what.wanted().name;
-  return name.empty() ? std::filesystem::path(what.trace().path()).stem().string() : name;
+  return std::string(
+      what.text(name.empty() ? std::filesystem::path(what.trace().path()).stem().string() : name, text_role::plain));
 }
 
 class data_set {

@@ -121,7 +121,7 @@ void kept_tables::write(trace::file_writer& to, redactor& redact) const {
   // Learn the names of machines and users first: they must not appear in messages either.
   std::vector<const trace::string_row*> texts;
   for (const trace::string_row& row : all_.strings.rows()) {
-    redact.learn_users(row.text);
+    redact.learn(row.text);
     if (const auto role = texts_.find(raw(row.id)); role != texts_.end()) {
       texts.push_back(&row);
       if (role->second == text_role::host) redact.learn_host(row.text);

@@ -3,12 +3,14 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 #include <utility>
-#include <vector>
 
 #include "core/base/lower_case.hpp"
+#include "core/export/recording/plain_form.hpp"
+#include "core/export/recording/secret_rules.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -19,21 +21,30 @@ constexpr std::string_view word_ends = " \t\n\r'\"`,;()<>|";
 constexpr std::string_view spaces = " \t\n\r";
 constexpr std::string_view quotes = "'\"`";
 constexpr std::size_t nowhere = std::string_view::npos;
+/// Names of users and hosts are shorter; more of a text is not taken for one.
+constexpr std::size_t longest_name = 256;
+/// Of texts that are kept with what became of them.
+constexpr std::size_t most_kept_bytes = 64'000'000;
 
 bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+bool is_name_character(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
 
-/// The position of the value if `word` is NAME=value or --name=value, else npos. Numbers of lower-case names are kept,
+/// The position of the value if `word` has NAME=value or --name=value, else npos. Numbers of lower-case names are kept,
 /// as sizes or counts ("batch=4").
 std::size_t value_of(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  if (equals == nowhere || equals == 0) return nowhere;
-  const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
-  if (!std::all_of(name.begin(), name.end(), [](char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }))
-    return nowhere;
-  const bool number = std::all_of(value.begin(), value.end(), is_digit);
-  return number && !value.empty() && std::any_of(name.begin(), name.end(), is_lower) ? nowhere : equals + 1;
+  for (std::size_t equals = word.find('='); equals != nowhere; equals = word.find('=', equals + 1)) {
+    std::size_t begin = equals;
+    while (begin > 0 && is_name_character(word[begin - 1])) --begin;
+    if (begin == equals || word.substr(equals + 1).starts_with('=')) continue;
+    const std::string_view name = word.substr(begin, equals - begin);
+    constexpr std::size_t most_digits = 20;
+    const bool is_count =
+        is_number(word.substr(equals + 1), most_digits) && std::any_of(name.begin(), name.end(), is_lower);
+    return is_count ? nowhere : equals + 1;
+  }
+  return nowhere;
 }
 
 /// The end of the value that begins at `at`: its closing quote, or before a space or trailing punctuation.
@@ -48,27 +59,75 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
 }
 
 bool is_address(int family, std::string_view text) {
+  constexpr std::size_t longest = 45;
   in6_addr made;
-  return text.size() > 2 && ::inet_pton(family, std::string(text).c_str(), &made) == 1;
+  return text.size() > 2 && text.size() <= longest && ::inet_pton(family, std::string(text).c_str(), &made) == 1;
+}
+
+/// True for an IPv6 address of a machine. "c10::add" and "::add" would be addresses too, but are names of code: with
+/// one group on a side of "::" only the prefixes that machines have count.
+bool is_ipv6(std::string_view text) {
+  if (!is_address(AF_INET6, text)) return false;
+  const auto groups = std::count(text.begin(), text.end(), ':');
+  if (groups > 2 || text.find('.') != nowhere) return true;
+  const std::string prefix = lower_case(text.substr(0, std::min<std::size_t>(text.find(':'), 4)));
+  if (prefix.empty()) return std::all_of(text.begin() + 2, text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return prefix.size() == 4 && (prefix.starts_with("fe8") || prefix.starts_with("fc") || prefix.starts_with("fd") ||
+                                prefix[0] == '2' || prefix[0] == '3');
 }
 
 /// The end of the IPv4 or IPv6 address that begins at `at`; `at` if there is none.
 std::size_t end_of_address(std::string_view text, std::size_t at) {
   if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '.')) return at;
+  constexpr std::size_t longest = 64;
+  const std::string_view near = text.substr(0, std::min(text.size(), at + longest));
   const auto end_of = [&](std::string_view characters) {
-    return std::min(text.find_first_not_of(characters, at), text.size());
+    return std::min(near.find_first_not_of(characters, at), near.size());
   };
-  for (std::size_t end = end_of("0123456789abcdefABCDEF:.");
-       end > at && (end == text.size() || !is_alnum(text[end]));) {
-    if (is_address(AF_INET6, text.substr(at, end - at))) return end;
-    // Skip trailing punctuation.
+  std::size_t end = end_of("0123456789abcdefABCDEF:.");
+  constexpr int most_punctuation = 3;
+  for (int skipped = 0; skipped <= most_punctuation && end > at && (end == text.size() || !is_alnum(text[end]));
+       ++skipped) {
+    if (is_ipv6(text.substr(at, end - at))) return end;
     if (text[end - 1] != '.' && text[end - 1] != ':') break;
     --end;
   }
-  std::size_t end = end_of("0123456789.");
+  end = end_of("0123456789.");
   if (end > at && end < text.size() && is_alnum(text[end])) return at;
   while (end > at && text[end - 1] == '.') --end;
   return is_address(AF_INET, text.substr(at, end - at)) ? end : at;
+}
+
+/// The end of the hardware address (six pairs of digits) that begins at `at`; `at` if there is none.
+std::size_t end_of_hardware_address(std::string_view text, std::size_t at) {
+  constexpr std::size_t length = 17;
+  const std::string_view found = text.substr(at, length);
+  if (found.size() < length || (at > 0 && is_alnum(text[at - 1]))) return at;
+  const char mark = found[2];
+  if (mark != ':' && mark != '-') return at;
+  for (std::size_t i = 0; i < length; ++i)
+    if (i % 3 == 2 ? found[i] != mark : std::isxdigit(static_cast<unsigned char>(found[i])) == 0) return at;
+  const bool ends = at + length == text.size() || (!is_alnum(text[at + length]) && text[at + length] != mark);
+  return ends ? at + length : at;
+}
+
+/// The end of the host's name with a domain that begins at `at`; `at` if there is none. Known by its last part, so that
+/// "torch.nn.functional" is none.
+std::size_t end_of_host_name(std::string_view text, std::size_t at) {
+  if (!is_alnum(text[at]) || (at > 0 && is_name_character(text[at - 1]))) return at;
+  constexpr std::array<std::string_view, 13> domains = {
+      "local", "lan", "internal", "intranet", "localdomain", "corp", "arpa", "com", "org", "net", "edu", "gov", "mil"};
+  constexpr std::size_t longest = 253;
+  const std::size_t limit = std::min(text.size(), at + longest + 1);
+  std::size_t end = at;
+  while (end < limit && (is_alnum(text[end]) || text[end] == '-' || text[end] == '.')) ++end;
+  if (end < text.size() && text[end] == '_') return at;
+  while (end > at && !is_alnum(text[end - 1])) --end;
+  const std::string name = lower_case(text.substr(at, end - at));
+  const std::size_t dot = name.rfind('.');
+  const bool is_host = dot != nowhere && name != "threading.local" &&
+                       std::find(domains.begin(), domains.end(), name.substr(dot + 1)) != domains.end();
+  return is_host ? end : at;
 }
 
 /// True for a file name with an ending such as ".py" or ".so.1". A bare word may also be a user or a project.
@@ -77,10 +136,12 @@ bool is_file_name(std::string_view part) {
   return dot != nowhere && dot + 1 < part.size();
 }
 
-/// True for a path from a root: "/x", "~/x", "C:\\x".
+/// True for a path from a root: "/x", "~/x", "~ann/x", "C:\\x", "\\\\server\\x", "file:///x".
 bool is_rooted(std::string_view word) {
-  return word.size() > 1 &&
-         (word[0] == '/' || word.starts_with("~/") || (word.size() > 2 && word[1] == ':' && word[2] == '\\'));
+  if (word.size() < 2) return false;
+  const bool drive = is_letter(word[0]) && word[1] == ':' && word.size() > 2 && (word[2] == '\\' || word[2] == '/');
+  return word[0] == '/' || word.starts_with("\\\\") || drive || word.starts_with("file:/") ||
+         (word[0] == '~' && word.find('/') != nowhere);
 }
 
 /// The end of a path that begins at `at` and whose first word ends at `end`. The path may have spaces if one of the
@@ -100,39 +161,34 @@ std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) 
   return found;
 }
 
-bool is_path(std::string_view word) { return word.find_first_of("/\\") != nowhere && word.size() > 1; }
+/// True for "GB/s", "tokens/step", "3/4": a rate or a share.
+bool is_ratio(std::string_view word) {
+  constexpr std::array<std::string_view, 13> units = {"s",    "ms",        "us",     "ns",      "min", "h",   "step",
+                                                      "iter", "iteration", "sample", "samples", "GPU", "rank"};
+  const std::size_t slash = word.find('/');
+  if (slash == nowhere || slash == 0 || word.find('/', slash + 1) != nowhere) return false;
+  std::string_view after = word.substr(slash + 1);
+  while (!after.empty() && std::string_view(".:]}").find(after.back()) != nowhere) after.remove_suffix(1);
+  constexpr std::size_t most_digits = 20;
+  return std::find(units.begin(), units.end(), after) != units.end() ||
+         (is_number(word.substr(0, slash), most_digits) && is_number(after, most_digits));
+}
+
+/// True if a word after the first is a path from a root: then the whole is a sentence.
+bool has_path_within(std::string_view text) {
+  for (std::size_t at = text.find(' '); at != nowhere; at = text.find(' ', at + 1))
+    if (is_rooted(text.substr(at + 1, 3)) || text.substr(at + 1).starts_with("file:/")) return true;
+  return false;
+}
+
+bool is_path(std::string_view word) {
+  return word.find_first_of("/\\") != nowhere && word.size() > 1 && !is_ratio(word);
+}
 
 /// In code names one slash may be a division. A path begins with a slash or has several.
 bool is_path_in_code(std::string_view word) {
   return is_path(word) && (std::string_view("/~.").find(word.front()) != nowhere || word.find('\\') != nowhere ||
-                           std::count(word.begin(), word.end(), '/') > 1);
-}
-
-/// Replaces whole words (no letter or digit next to them), ignoring case, because programs may print names in any case.
-/// `lower` is `in` in lower case, and is updated too.
-void replace_words(std::string& in, std::string& lower, std::string_view what, std::string_view by) {
-  for (std::size_t at = lower.find(what); at != std::string::npos;) {
-    const std::size_t end = at + what.size();
-    const bool whole = (at == 0 || !is_alnum(in[at - 1])) && (end == in.size() || !is_alnum(in[end]));
-    if (whole) {
-      in.replace(at, what.size(), by);
-      lower.replace(at, what.size(), by);
-    }
-    at = lower.find(what, whole ? at + by.size() : at + 1);
-  }
-}
-
-/// Replaces the longest names first: a name may be the start of another.
-void replace_names(std::string& in, const std::unordered_map<std::string, std::string>& names) {
-  if (names.empty()) return;
-  std::vector<std::pair<std::string, std::string_view>> sorted;
-  sorted.reserve(names.size());
-  for (const auto& [name, by] : names) sorted.emplace_back(lower_case(name), by);
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.first.size() != b.first.size() ? a.first.size() > b.first.size() : a < b;
-  });
-  std::string lower = lower_case(in);
-  for (const auto& [name, by] : sorted) replace_words(in, lower, name, by);
+                           is_rooted(word) || std::count(word.begin(), word.end(), '/') > 1);
 }
 
 /// Where the path inside a public Python package begins; npos if the file is in none of these. It tells nothing of the
@@ -157,6 +213,8 @@ std::size_t begin_of_public_package(std::string_view path) {
 
 }  // namespace
 
+redactor::redactor(redaction what) : what_(what) {}
+
 const std::string& redactor::numbered(std::unordered_map<std::string, std::string>& names, std::string_view text,
                                       std::string_view word) {
   const auto [place, fresh] = names.try_emplace(std::string(text));
@@ -167,54 +225,98 @@ const std::string& redactor::numbered(std::unordered_map<std::string, std::strin
 void redactor::learn_host(std::string_view name) {
   if (name.empty()) return;
   const std::string by = numbered(hosts_, name, "host");
+  names_.add(name, by);
   // The name without its domain is the same machine.
   if (const std::size_t dot = name.find('.'); dot != nowhere && dot > 0 && end_of_address(name, 0) == 0)
-    hosts_.try_emplace(std::string(name.substr(0, dot)), by);
+    names_.add(name.substr(0, dot), by);
 }
 
 void redactor::learn_user(std::string_view name) {
-  if (name.size() > 1 && name != "root") static_cast<void>(numbered(users_, name, "user"));
+  if (name.size() > 1 && name != "root") names_.add(name, numbered(users_, name, "user"));
 }
 
-void redactor::learn_users(std::string_view text) {
+void redactor::learn(std::string_view text) {
   if (!what_.hosts) return;
-  const auto until = [](std::string_view rest, std::string_view marks) {
-    return rest.substr(0, std::min(rest.find_first_of(marks), rest.size()));
-  };
-  for (const std::string_view folder : {"/home/", "/Users/", "\\Users\\", "\\users\\"}) {
-    for (std::size_t at = text.find(folder); at != nowhere; at = text.find(folder, at + 1)) {
-      std::string_view rest = text.substr(at + folder.size());
+  const std::string plain = plain_form(text);
+  learn_folders(plain);
+  learn_variables(plain);
+  learn_addresses(plain);
+}
+
+namespace {
+
+std::string_view until(std::string_view rest, std::string_view marks) {
+  rest = rest.substr(0, longest_name);
+  return rest.substr(0, std::min(rest.find_first_of(marks), rest.size()));
+}
+
+/// Calls `use(rest of the text)` after each `word`, in any case of letters.
+template <class Use>
+void for_each_after(std::string_view text, const std::string& lower, std::string_view word, Use&& use) {
+  for (std::size_t at = lower.find(word); at != nowhere; at = lower.find(word, at + 1))
+    use(at, text.substr(at + word.size()));
+}
+
+}  // namespace
+
+/// Folders of users: /home/NAME, ~NAME/.
+void redactor::learn_folders(std::string_view text) {
+  constexpr std::string_view word_of_path = "/\\ \t\n\r'\"`,;:()<>|", part_of_path = "/\\\t\n\r'\"`,;:()<>|";
+  const std::string lower = lower_case(text);
+  for (const std::string_view folder : {"/home/", "/users/", "\\users\\"}) {
+    for_each_after(text, lower, folder, [&](std::size_t, std::string_view rest) {
       rest.remove_prefix(std::min(rest.find_first_not_of("/\\"), rest.size()));
-      learn_user(until(rest, "/\\ \t\n\r'\"`,;:()<>|"));
+      learn_user(until(rest, word_of_path));
       // A name with spaces, if the path continues after it.
-      const std::string_view whole = until(rest, "/\\\t\n\r'\"`,;:()<>|");
+      const std::string_view whole = until(rest, part_of_path);
       const bool goes_on = whole.size() < rest.size() && (rest[whole.size()] == '/' || rest[whole.size()] == '\\');
       if (goes_on && !whole.ends_with(' ') && std::count(whole.begin(), whole.end(), ' ') < 4) learn_user(whole);
-    }
+    });
   }
-  for (const std::string_view variable : {"USER=", "LOGNAME=", "USERNAME=", "HOME="}) {
-    for (std::size_t at = text.find(variable); at != nowhere; at = text.find(variable, at + 1)) {
-      if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '_')) continue;
-      std::string_view rest = text.substr(at + variable.size());
+  for_each_after(text, lower, "~", [&](std::size_t at, std::string_view rest) {
+    const std::string_view name = until(rest, word_of_path);
+    const bool begins = at == 0 || !is_alnum(text[at - 1]);
+    if (begins && name.size() < rest.size() && rest[name.size()] == '/') learn_user(name);
+  });
+}
+
+/// Variables of the environment that name who runs, and where.
+void redactor::learn_variables(std::string_view text) {
+  const std::string lower = lower_case(text);
+  for (const std::string_view variable : {"user=", "logname=", "username=", "home=", "hostname=", "computername="}) {
+    for_each_after(text, lower, variable, [&](std::size_t at, std::string_view rest) {
+      if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '_')) return;
       if (!rest.empty() && quotes.find(rest[0]) != nowhere) rest.remove_prefix(1);
       rest = until(rest, " \t\n\r'\"`,;:()<>|");
       while (rest.ends_with('/') || rest.ends_with('\\')) rest.remove_suffix(1);
-      learn_user(rest.substr(rest.find_last_of("/\\") + 1));
-    }
+      const std::string_view name = rest.substr(rest.find_last_of("/\\") + 1);
+      variable == "hostname=" || variable == "computername=" ? learn_host(name) : learn_user(name);
+    });
   }
 }
 
-std::string redactor::without_names(std::string text) const {
-  if (!what_.hosts) return text;
-  replace_names(text, hosts_);
-  replace_names(text, users_);
-  return text;
+/// Hosts of URLs and of user@host, if they look like a host's name and not like a word.
+void redactor::learn_addresses(std::string_view text) {
+  static_cast<void>(without_secrets(text, false, [&](verdict::kind what, std::string_view found) {
+    if (what != verdict::kind::address) return std::string();
+    const std::size_t scheme = found.find("://");
+    if (scheme != nowhere) found.remove_prefix(scheme + 3);
+    found = found.substr(0, std::min(found.find('/'), found.size()));
+    found.remove_prefix(found.rfind('@') == nowhere ? 0 : found.rfind('@') + 1);
+    const std::string_view host = until(found, ":/?#[]");
+    const bool looks_so =
+        host.find_first_of("-.0123456789") != nowhere && std::any_of(host.begin(), host.end(), is_letter);
+    if (looks_so) names_.add(host, numbered(hosts_, host, "host"));
+    return std::string();
+  }));
 }
 
 std::string redactor::without_addresses(std::string_view text) {
   std::string made;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = end_of_address(text, at);
+    std::size_t end = end_of_address(text, at);
+    if (end == at) end = end_of_hardware_address(text, at);
+    if (end == at) end = end_of_host_name(text, at);
     if (end > at) {
       made += numbered(hosts_, text.substr(at, end - at), "host");
       at = end;
@@ -233,12 +335,22 @@ std::string redactor::path(std::string_view text) {
   return numbered(directories_, text.substr(0, slash), "dir") + "/" + std::string(text.substr(slash + 1));
 }
 
+/// Redacts a text that is a path as a whole: its last part is a file's name, even without an ending.
+std::string redactor::path_as_a_whole(std::string_view text) {
+  const std::string shown = without_credentials(text, false);
+  if (!what_.paths || shown.find_first_of("/\\") == nowhere || has_path_within(shown)) return words(shown, false);
+  const std::string made = path(shown);
+  const std::size_t slash = made.find('/');
+  return made.substr(0, slash + 1) +
+         (begin_of_public_package(shown) == nowhere ? words(made.substr(slash + 1), false) : made.substr(slash + 1));
+}
+
 /// Keeps the program's name; its path is redacted like other paths.
 std::string redactor::arguments(std::string_view text) {
-  const std::size_t space = text.find_first_of(" \t\n");
-  const std::string_view first = text.substr(0, space);
-  std::string kept = what_.paths ? path(first) : std::string(first);
-  if (space != std::string_view::npos) kept.append(" ").append(left_out);
+  std::size_t end = std::min(text.find_first_of(spaces), text.size());
+  if (!text.empty() && quotes.find(text[0]) != nowhere) end = std::min(text.find(text[0], 1), text.size());
+  std::string kept = path_as_a_whole(text.substr(0, end));
+  if (text.find_first_of(spaces, end) != nowhere) kept.append(" ").append(left_out);
   return kept;
 }
 
@@ -250,88 +362,106 @@ std::string redactor::path_in_message(std::string_view text) {
 }
 
 /// Redacts one word of a message that is not NAME=value.
-std::string redactor::word(std::string_view text) {
-  const std::size_t at = text.find('@');
-  const bool address = text.find("://") != nowhere || (at != nowhere && at > 0 && at + 1 < text.size());
-  if (address && (what_.hosts || what_.paths)) return numbered(addresses_, text, "address");
-  const std::string kept = what_.paths && is_path(text) ? path_in_message(text) : std::string(text);
+std::string redactor::word(std::string_view text, bool code) {
+  if (what_.hosts && !code && text.size() > 2 && text[0] == '~' && is_letter(text[1]) &&
+      std::all_of(text.begin() + 1, text.end(), is_name_character))
+    return "~" + numbered(users_, text.substr(1), "user");
+  const bool takes = what_.paths && (code ? is_path_in_code(text) : is_path(text));
+  const std::string kept = takes ? path_in_message(text) : std::string(text);
   return what_.hosts ? without_addresses(kept) : kept;
 }
 
-/// Redacts words of a message: paths, values, addresses, and names of hosts and users.
-std::string redactor::message(std::string_view text) {
+std::string redactor::without_credentials(std::string_view text, bool code) {
+  return without_secrets(text, code, [&](verdict::kind what, std::string_view found) {
+    if (what == verdict::kind::secret) return std::string(what_.environment ? left_out : found);
+    return what_.hosts || what_.paths ? numbered(addresses_, found, "address") : std::string(found);
+  });
+}
+
+/// Adds the path in the quotes that begin at `at`, which may have spaces. Returns its end; `at` if there is none.
+std::size_t redactor::add_quoted_path(std::string& to, std::string_view text, std::size_t at, bool code) {
+  if (!what_.paths || quotes.find(text[at]) == nowhere) return at;
+  const std::size_t close = text.find(text[at], at + 1);
+  if (close == nowhere) return at;
+  const std::string_view found = text.substr(at + 1, close - at - 1);
+  if (!is_path(found) || found.find('=') != nowhere) return at;
+  to.append(1, text[at]).append(word(found, code)).append(1, text[at]);
+  return close + 1;
+}
+
+/// Redacts words: paths, values, and addresses. In code a value is none: it may be a template's argument.
+std::string redactor::words(std::string_view text, bool code) {
   std::string made;
   bool is_value = false;  // The previous word was an option.
   for (std::size_t at = 0; at < text.size();) {
-    // A quoted path may have spaces.
-    if (quotes.find(text[at]) != nowhere && what_.paths && !is_value) {
-      const std::size_t close = text.find(text[at], at + 1);
-      if (close != nowhere && is_path(text.substr(at + 1, close - at - 1)) &&
-          text.substr(at, close - at).find('=') == nowhere) {
-        made.append(1, text[at]).append(word(text.substr(at + 1, close - at - 1))).append(1, text[at]);
-        at = close + 1;
-        continue;
-      }
+    if (const std::size_t end = is_value ? at : add_quoted_path(made, text, at, code); end != at) {
+      at = end;
+      continue;
     }
     std::size_t end = std::min(text.find_first_of(word_ends, at), text.size());
     if (what_.paths && !is_value) end = end_of_path(text, at, end);
     const std::string_view one = text.substr(at, end - at);
-    const std::size_t value = what_.environment ? value_of(one) : nowhere;
+    std::size_t value = what_.environment && !code ? value_of(one) : nowhere;
+    if (value != nowhere && (at + value == text.size() || spaces.find(text[at + value]) != nowhere)) value = nowhere;
     if (value != nowhere) {
       made.append(one.substr(0, value)).append(left_out);
       end = std::max(end_of_value(text, at + value), at + value);
+      is_value = false;
     } else if (is_value && spaces.find(text[at]) == nowhere && text[at] != '-') {
       made += left_out;
-      end = end_of_value(text, at);
-      if (end == at) ++end;
+      end = std::max(end_of_value(text, at), at + 1);
+      is_value = false;
     } else {
-      made += word(one);
-      if (end < text.size()) made += text[end];
+      const char next = end < text.size() ? text[end] : '\0';
+      const bool is_end_tag = at > 0 && text[at - 1] == '<' && next == '>' && one.rfind('/') == 0;  // "</name>"
+      const bool is_destructor = one.starts_with('~') && next == '(';
+      made += is_end_tag || is_destructor ? std::string(one) : word(one, code);
+      if (end < text.size()) made += text[end++];
       // Only "--name value", not a dash in a sentence.
-      if (!one.empty())
-        is_value =
-            what_.environment && one.size() > 2 && one.starts_with("--") && end < text.size() && text[end] == ' ';
-      at = end + 1;
-      continue;
+      if (!one.empty()) is_value = what_.environment && !code && one.size() > 2 && one.starts_with("--") && next == ' ';
     }
-    is_value = false;
     at = end;
   }
-  return without_names(std::move(made));
+  return made;
 }
 
-/// Redacts function and kernel names: generated ones may contain the path of their source.
-std::string redactor::code(std::string_view text) {
-  std::string made;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(word_ends, at), text.size());
-    const std::string_view one = text.substr(at, end - at);
-    made += what_.paths && is_path_in_code(one) ? path(one) : std::string(one);
-    if (end < text.size()) made += text[end];
-    at = end + 1;
+std::string redactor::redacted(std::string_view text, text_role role) {
+  switch (role) {
+    case text_role::code:
+      return words(without_credentials(text, true), true);
+    case text_role::path:
+      return path_as_a_whole(text);
+    case text_role::arguments:
+      if (what_.arguments) return arguments(text);
+      break;
+    case text_role::plain:
+    case text_role::message:
+    case text_role::host:
+    case text_role::source:
+      break;
   }
-  return without_names(std::move(made));
+  return words(without_credentials(text, false), false);
 }
 
 std::string_view redactor::text(std::string_view text, text_role role) {
   if (!what_.any() || text.empty()) return text;
-  switch (role) {
-    case text_role::code:
-      return last_ = code(text);
-    case text_role::path:
-      return last_ = without_names(what_.paths ? path(text) : std::string(text));
-    case text_role::arguments:
-      if (what_.arguments) return last_ = without_names(arguments(text));
-      return last_ = message(text);
-    case text_role::host:
-      return what_.hosts ? std::string_view(last_ = numbered(hosts_, text, "host")) : text;
-    case text_role::plain:
-    case text_role::message:
-      return last_ = message(text);
-    case text_role::source:
-      return what_.sources ? left_out : text;
+  if (role == text_role::source) return what_.sources ? left_out : text;
+  if (role == text_role::host) {
+    learn_host(what_.hosts ? text : std::string_view());
+    return what_.hosts ? std::string_view(numbered(hosts_, text, "host")) : text;
   }
-  return left_out;
+  auto& known = known_[static_cast<std::size_t>(role)];
+  if (const auto found = known.find(std::string(text)); found != known.end()) return found->second;
+  const std::string plain = plain_form(text);
+  std::string made = redacted(plain, role);
+  if (what_.hosts) made = names_.replaced_in(made);
+  if (made == plain) made = text;  // As it was written.
+  if (known_bytes_ > most_kept_bytes) {
+    for (auto& each : known_) each.clear();
+    known_bytes_ = 0;
+  }
+  known_bytes_ += text.size() + made.size();
+  return known.emplace(text, std::move(made)).first->second;
 }
 
 }  // namespace sluice::exports

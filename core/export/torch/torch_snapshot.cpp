@@ -309,7 +309,7 @@ class snapshot_writer {
     for (const trace::attribute_event& each : found->second) {
       const std::string_view name = tables_.text(each.key);
       if (name == "device_free" || name == "size" || name.empty()) continue;
-      key(name);
+      key(job_.text(name, text_role::plain));
       std::string_view category;
       for (const auto& [theirs, ours] : importing::torch::category_names)
         if (name == "category" && tables_.text(each.text) == ours) category = theirs;
@@ -532,11 +532,12 @@ class snapshot_writer {
     out_.open_dictionary();
     for (const trace::marker_event& mark : marks_) {
       if (tables_.text(mark.name) != "allocator settings" || mark.process != process_) continue;
-      std::map<std::string_view, std::vector<const trace::attribute_event*>> nested;
+      // The whole name is redacted before it is divided: either part may hold the rest of a secret.
+      std::map<std::string, std::vector<std::pair<std::string, const trace::attribute_event*>>> nested;
       for (const trace::attribute_event& each : attributes_[mark.id]) {
-        const std::string_view name = tables_.text(each.key);
-        if (const auto dot = name.find('.'); dot != std::string_view::npos) {
-          nested[name.substr(0, dot)].push_back(&each);
+        const std::string name(job_.text(each.key, text_role::plain));
+        if (const auto dot = name.find('.'); dot != std::string::npos) {
+          nested[name.substr(0, dot)].emplace_back(name.substr(dot + 1), &each);
           continue;
         }
         key(name);
@@ -545,8 +546,8 @@ class snapshot_writer {
       for (const auto& [outer, inner] : nested) {
         key(outer);
         out_.open_dictionary();
-        for (const trace::attribute_event* each : inner) {
-          key(tables_.text(each->key).substr(outer.size() + 1));
+        for (const auto& [name, each] : inner) {
+          key(name);
           put_value(*each);
         }
         out_.close();

@@ -64,8 +64,8 @@ constexpr std::array stack_parts = {
 };
 
 constexpr std::array name_parts = {
-    figure_column{"symbol", "As recorded", type::text},
-    figure_column{"name", "Demangled", type::text},
+    figure_column{"symbol", "As recorded", type::text, id_kind::none, text_role::code},
+    figure_column{"name", "Demangled", type::text, id_kind::none, text_role::code},
 };
 
 cell id_cell(std::uint64_t id) {

@@ -3,6 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/export/recording/plain_form.hpp"
+#include "core/export/recording/private_names.hpp"
+#include "core/export/recording/secret_rules.hpp"
+
 namespace sluice::exports {
 namespace {
 
@@ -53,7 +61,7 @@ TEST(redact, finds_paths_variables_and_hosts_in_messages) {
 
 TEST(redact, takes_a_text_of_no_role_for_a_message) {
   redactor some{redaction::all()};
-  some.learn_users("/home/ada/late.py");
+  some.learn("/home/ada/late.py");
   EXPECT_EQ(some.text("step of ada in /srv/secret/x.bin", text_role::plain), "step of user1 in dir1/x.bin");
   EXPECT_EQ(some.text("train_ada.py, adapter", text_role::plain), "train_user1.py, adapter");
   EXPECT_EQ(some.text("token=abc,def --password hunter2 end", text_role::plain),
@@ -81,13 +89,13 @@ TEST(redact, follows_a_path_over_its_spaces) {
 
 TEST(redact, knows_users_by_their_environment) {
   redactor some{redaction::all()};
-  some.learn_users("USER=ada LOGNAME=\"bob\" HOME=/srv/people/eve/ SUPERUSER=kim");
+  some.learn("USER=ada LOGNAME=\"bob\" HOME=/srv/people/eve/ SUPERUSER=kim");
   EXPECT_EQ(some.text("ada, bob, eve, kim", text_role::plain), "user1, user2, user3, kim");
 }
 
 TEST(redact, knows_users_in_any_case_of_letters) {
   redactor some{redaction::all()};
-  some.learn_users("/home/Ann/train.py");
+  some.learn("/home/Ann/train.py");
   some.learn_host("Node17");
   EXPECT_EQ(some.text("ann, ANN, Annabel on NODE17", text_role::plain), "user1, user1, Annabel on host1");
 }
@@ -111,6 +119,94 @@ TEST(redact, leaves_out_only_what_was_named) {
   EXPECT_EQ(some.text("/home/ada/train.py", text_role::path), "/home/ada/train.py");
   EXPECT_EQ(some.text("node17", text_role::host), "host1");
   EXPECT_EQ(some.text("a line", text_role::source), "a line");
+}
+
+TEST(redact, takes_credentials_from_names_of_code_too) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("load password: hunter2 now", text_role::code), "load password: [redacted] now");
+  EXPECT_EQ(some.text("Authorization: Basic YTpi", text_role::code), "Authorization: [redacted]");
+  EXPECT_EQ(some.text("get ann:pw@gpu-box", text_role::code), "get address1");
+  EXPECT_EQ(some.text("api::token=7u", text_role::code), "api::token=7u") << "an argument of a template";
+}
+
+TEST(redact, tells_a_count_of_tokens_from_a_token) {
+  redactor some{redaction::all()};
+  for (const char* kept :
+       {"token=128", "tokens=131072", "tokens: 128k", "key: 0.5", "token: Optional[str]", "key=None"})
+    EXPECT_EQ(some.text(kept, text_role::code), kept);
+  EXPECT_EQ(some.text("token=123456", text_role::code), "token=[redacted]")
+      << "as a device shows it that confirms a login";
+  EXPECT_EQ(some.text("password=12", text_role::plain), "password=[redacted]");
+}
+
+TEST(redact, takes_the_first_word_of_a_command_line_for_more_than_a_path) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("PGPASSWORD=hunter2 psql -h db", text_role::arguments), "PGPASSWORD=[redacted] [redacted]");
+}
+
+TEST(redact, keeps_the_way_in_which_a_text_is_written_if_nothing_is_found) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("100%25 of \uff54oken", text_role::plain), "100%25 of \uff54oken");
+}
+
+TEST(redact, takes_long_texts_in_proportion_to_their_length) {
+  // Each repeats what a rule looks ahead from. With one that looks through the rest each time this takes minutes.
+  const std::array pieces = {
+      "a:",     "a:b@plt ",     "USER=",  "/home/", "~",           "\"'",      "eyJ_",     "a/",
+      "::",     "<key>",        "-p ",    "1.2.3.", "%25",         "Bearer ",  "x@",       "&#",
+      "key=1 ", "fe80::",       "a.b-c_", "C:\\x ", "://",         "A1",       "\uff0f",   "token: ",
+      "=",      "password is ", "ab:cd:", "com.",   "-----BEGIN ", "cookie\n", "login a ", "A b "};
+  for (const std::string_view piece : pieces) {
+    SCOPED_TRACE(piece);
+    std::string text;
+    while (text.size() < 200'000) text += piece;
+    redactor some{redaction::all()};
+    some.learn_host("node17.cluster");
+    some.learn(text);
+    for (const text_role role : {text_role::code, text_role::path, text_role::plain})
+      EXPECT_FALSE(some.text(text, role).empty());
+  }
+}
+
+TEST(secret_rules, each_finds_its_example_and_is_needed_for_it) {
+  for (const secret_rule& each : secret_rules()) {
+    SCOPED_TRACE(each.about);
+    std::vector<std::string> found;
+    const std::string left = without_secrets(each.example, false, [&](verdict::kind, std::string_view text) {
+      found.emplace_back(text);
+      return std::string("-");
+    });
+    EXPECT_EQ(found.size(), 1U);
+    EXPECT_EQ(left.find("SECRET"), std::string::npos) << left;
+    const bool in_base64 = each.example.find("SECRET") == std::string_view::npos;
+    EXPECT_TRUE(in_base64 || found.at(0).find("SECRET") != std::string::npos);
+  }
+}
+
+TEST(plain_form, undoes_what_was_done_many_times) {
+  std::string text = "/";
+  for (int i = 0; i < 1000; ++i) text = i == 0 ? "%2F" : "%25" + text.substr(1);
+  EXPECT_EQ(plain_form(text), "/");
+  EXPECT_EQ(plain_form("\\u002Fa&#x2F;b&#47;c\\x2fd"), "/a/b/c/d");
+  EXPECT_EQ(plain_form("%EF%BC%8Fa\u2215b"), "/a/b");
+  EXPECT_EQ(plain_form("pass\u200bword"), "password");
+  EXPECT_EQ(plain_form("\U0001d429ass"), "pass");
+}
+
+TEST(plain_form, leaves_what_ends_words_and_what_is_broken) {
+  for (const char* text :
+       {"a%20b", "a%22b", "%", "%2", "%zz", "&#;", "&#x;", "\\x4", "\xef\xbc", "\xff\xff", "", "\xc2"})
+    EXPECT_EQ(plain_form(text), text);
+}
+
+TEST(private_names, are_whole_words_in_any_case_and_spelling) {
+  private_names names;
+  names.add("ann.lee", "user1");
+  names.add("ada", "user2");
+  names.add("root", "user3");
+  EXPECT_EQ(names.replaced_in("Ann Lee, ANN_LEE, annLee; ann.lees-laptop"), "user1, user1, user1; user1-laptop");
+  EXPECT_EQ(names.replaced_in("adapter, Adam, a da, root"), "adapter, Adam, a da, root");
+  EXPECT_EQ(names.replaced_in("ada's, AdaModel, train_ada.py, ada2"), "user2's, user2Model, train_user2.py, user22");
 }
 
 }  // namespace

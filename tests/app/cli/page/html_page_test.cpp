@@ -73,6 +73,14 @@ TEST_F(html_page, holds_a_part_of_a_recording_as_trim_cuts_it) {
   EXPECT_NE(found, run_sluice({"query", recording, query.back()}).out);
 }
 
+TEST_F(html_page, redacts_the_name_of_the_recording) {
+  fs::copy_file(recording, file("password=hunter2.sluice"));
+  ASSERT_EQ(run_sluice({"export", "password=hunter2.sluice", "--redact", "-o", "page.html"}).status, 0);
+  const std::string page = content_of(file("page.html"));
+  EXPECT_THAT(page, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(page, HasSubstr("data-recording=\"password=[redacted].sluice\""));
+}
+
 TEST_F(html_page, puts_a_name_into_the_page_that_cannot_end_its_element) {
   const std::string name = "a\"><script>alert(1)<b&c.sluice";
   fs::copy_file(recording, file(name));

@@ -1,0 +1,116 @@
+#include "core/export/recording/private_names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/lower_case.hpp"
+
+namespace sluice::exports {
+namespace {
+
+/// Longest names that are looked for, so that a text takes time in proportion to its length.
+constexpr std::size_t most_parts = 16;
+constexpr std::size_t most_bytes = 128;
+
+/// Names of accounts and machines that many have. Without them kernels of a user called "test" would lose their names.
+constexpr std::array<std::string_view, 45> nobody = {"root",      "user",    "users",  "admin",
+                                                     "guest",     "nobody",  "ubuntu", "debian",
+                                                     "centos",    "runner",  "jovyan", "vscode",
+                                                     "ec2-user",  "work",    "worker", "workspace",
+                                                     "public",    "shared",  "home",   "default",
+                                                     "docker",    "python",  "cuda",   "gpu",
+                                                     "test",      "tests",   "data",   "model",
+                                                     "models",    "kernel",  "train",  "memory",
+                                                     "stream",    "device",  "host",   "localhost",
+                                                     "server",    "cluster", "node",   "master",
+                                                     "container", "client",  "local",  "localhost.localdomain",
+                                                     "anonymous"};
+
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+/// Bytes of other scripts are letters without case.
+bool is_letter(char c) { return is_upper(c) || is_lower(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_of_name(char c) { return is_letter(c) || is_digit(c); }
+
+bool joins(char c) { return std::string_view(" .-_'").find(c) != std::string_view::npos; }
+
+/// True if a part of a name may begin at `at`: after no letter or digit, at a change between them, or in "annLee".
+bool is_begin_of_part(std::string_view text, std::size_t at) {
+  if (!is_of_name(text[at])) return false;
+  if (at == 0 || !is_of_name(text[at - 1])) return true;
+  return is_digit(text[at]) != is_digit(text[at - 1]) || (is_upper(text[at]) && is_lower(text[at - 1]));
+}
+
+/// Where the part that begins at `at` ends; at most one byte more than a name may have.
+std::size_t end_of_part(std::string_view text, std::size_t at) {
+  const std::size_t last = std::min(text.size(), at + most_bytes + 1);
+  std::size_t end = at + 1;
+  while (end < last && is_of_name(text[end]) && !is_begin_of_part(text, end)) ++end;
+  return end;
+}
+
+std::string letters_of(std::string_view name) {
+  std::string made;
+  std::copy_if(name.begin(), name.end(), std::back_inserter(made), is_of_name);
+  return lower_case(made);
+}
+
+}  // namespace
+
+void private_names::add(std::string_view name, std::string by) {
+  std::string lower = lower_case(name);
+  if (name.size() > most_bytes || std::find(nobody.begin(), nobody.end(), lower) != nobody.end()) return;
+  std::string letters = letters_of(name);
+  if (std::none_of(letters.begin(), letters.end(), is_letter)) return;
+  by_letters_.try_emplace(std::move(letters), entry{std::move(lower), std::move(by)});
+}
+
+private_names::match private_names::longest_at(std::string_view text, std::size_t begin) const {
+  match best;
+  std::string letters;
+  bool apart = false, short_part = false;  // Something is between the parts; one part is a single letter.
+  std::size_t at = begin;
+  for (std::size_t parts = 0; parts < most_parts; ++parts) {
+    const std::size_t end = end_of_part(text, at);
+    if (end - begin > most_bytes) break;
+    short_part |= end - at < 2 && is_letter(text[at]);
+    letters += lower_case(text.substr(at, end - at));
+    const auto take = [&](const std::string& key) {
+      const auto found = by_letters_.find(key);
+      if (found == by_letters_.end()) return false;
+      // "an n" is not user "ann".
+      const bool sure = !apart || lower_case(text.substr(begin, end - begin)) == found->second.name ||
+                        (!short_part && key.size() > 4);
+      if (sure) best = {end, &found->second};
+      return sure;
+    };
+    // "anns" of "anns-laptop".
+    if (!take(letters) && letters.ends_with('s')) take(letters.substr(0, letters.size() - 1));
+    at = end;
+    if (at < text.size() && joins(text[at])) {
+      apart = true;
+      ++at;
+    }
+    if (at >= text.size() || !is_begin_of_part(text, at)) break;
+  }
+  return best;
+}
+
+std::string private_names::replaced_in(std::string_view text) const {
+  std::string made;
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < text.size() && !by_letters_.empty();) {
+    const match found = is_begin_of_part(text, at) ? longest_at(text, at) : match{};
+    if (found.end == 0) {
+      ++at;
+      continue;
+    }
+    made.append(text.substr(kept, at - kept)).append(found.found->by);
+    kept = at = found.end;
+  }
+  return made.append(text.substr(kept));
+}
+
+}  // namespace sluice::exports

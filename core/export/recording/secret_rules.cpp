@@ -1,0 +1,477 @@
+#include "core/export/recording/secret_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "core/base/lower_case.hpp"
+
+namespace sluice::exports {
+namespace {
+
+constexpr std::size_t nowhere = std::string_view::npos;
+constexpr std::string_view spaces = " \t\n\r";
+constexpr std::string_view quotes = "'\"`";
+/// Spaces between a name, its sign and its value; more are not looked over.
+constexpr int most_spaces = 16;
+
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alnum(char c) { return is_upper(c) || is_lower(c) || is_digit(c); }
+bool is_hexadecimal(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_of_name(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
+bool is_one_of(char c, std::string_view which) { return which.find(c) != nowhere; }
+
+template <std::size_t Count>
+bool is_among(const std::array<std::string_view, Count>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+template <std::size_t Count>
+bool ends_with_any(std::string_view text, const std::array<std::string_view, Count>& ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return text.ends_with(end); });
+}
+
+constexpr verdict nothing{};
+verdict secret(std::size_t from, std::size_t to) {
+  return from < to ? verdict{verdict::kind::secret, from, to} : nothing;
+}
+verdict address(std::size_t from, std::size_t to) { return {verdict::kind::address, from, to}; }
+verdict nothing_before(std::size_t to) { return {verdict::kind::nothing, to, to}; }
+
+// --- pieces of text -------------------------------------------------------------------------------------------------
+
+std::size_t end_of_name(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_of_name(text[at])) ++at;
+  return at;
+}
+
+std::size_t first_of(std::string_view text, std::string_view marks, std::size_t at) {
+  return std::min(text.find_first_of(marks, at), text.size());
+}
+
+/// True for "%20" and others that plain_form leaves.
+bool encoded_character_at(std::string_view text, std::size_t at) {
+  return text[at] == '%' && at + 2 < text.size() && is_hexadecimal(text[at + 1]) && is_hexadecimal(text[at + 2]);
+}
+
+/// After the spaces at `at`, also percent-encoded ones.
+std::size_t after_spaces(std::string_view text, std::size_t at) {
+  for (int count = 0; count < most_spaces && at < text.size(); ++count) {
+    if (is_one_of(text[at], spaces))
+      ++at;
+    else if (text.substr(at, 3) == "%20" || text.substr(at, 3) == "%09")
+      at += 3;
+    else
+      break;
+  }
+  return at;
+}
+
+/// Before the punctuation that ends what ends at `end`.
+std::size_t without_punctuation(std::string_view text, std::size_t begin, std::size_t end) {
+  while (end > begin && is_one_of(text[end - 1], ",;.)]}>'\"`")) --end;
+  return end;
+}
+
+/// The end of a quoted text of which the quote is at `at`; a quote after a backslash is in it.
+std::size_t end_of_quoted(std::string_view text, std::size_t at) {
+  for (std::size_t end = at + 1; end < text.size(); ++end) {
+    if (text[end] == '\\')
+      ++end;
+    else if (text[end] == text[at])
+      return end + 1;
+  }
+  return text.size();
+}
+
+/// The end of a value: of its quotes, or of its word. One that is a name itself goes on with its own value:
+/// "token: password: x".
+std::size_t end_of_value(std::string_view text, std::size_t at) {
+  while (true) {
+    const bool quoted = at < text.size() && is_one_of(text[at], quotes);
+    const std::size_t end = quoted ? end_of_quoted(text, at) : first_of(text, spaces, at);
+    const bool names = (!quoted && end > at && is_one_of(text[end - 1], ":=")) ||
+                       (quoted && end < text.size() && is_one_of(text[end], ":="));
+    if (!names) return quoted ? end : without_punctuation(text, at, end);
+    at = after_spaces(text, quoted ? end + 1 : end);
+  }
+}
+
+char before(const spot& at) { return at.begin == 0 ? '\0' : at.text[at.begin - 1]; }
+
+/// True where a command line's word may begin.
+bool begins_word(const spot& at) { return at.begin == 0 || is_one_of(before(at), " \t\n\r'\"`[(="); }
+
+// --- names of secrets -----------------------------------------------------------------------------------------------
+
+constexpr std::array<std::string_view, 5> line_words = {"authorization", "cookie", "cookies", "passphrase",
+                                                        "setcookie"};
+constexpr std::array<std::string_view, 17> secret_words = {
+    "password", "passwords",  "passwd",      "passwort", "passcode",    "pwd",       "pw",       "secret",    "secrets",
+    "apikey",   "credential", "credentials", "bearer",   "accesstoken", "authtoken", "apitoken", "privatekey"};
+constexpr std::array<std::string_view, 15> name_words = {"key",      "keys",     "token",    "tokens",  "user",
+                                                         "username", "login",    "logname",  "account", "email",
+                                                         "auth",     "hostname", "nodename", "otp",     "jwt"};
+/// With which a word of several without a mark between may end: "dbpassword".
+constexpr std::array<std::string_view, 9> ends_of_words = {"password",  "passwd",    "secret",    "token",  "apikey",
+                                                           "accesskey", "secretkey", "sessionid", "authkey"};
+
+/// The parts of a name: "X-Api-Key", "apiKey", "AWS_SECRET_ACCESS_KEY". `use(part in lower case)`.
+template <class Use>
+void for_each_part(std::string_view name, Use&& use) {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= name.size(); ++at) {
+    const bool ends = at == name.size() || !is_alnum(name[at]);
+    const bool turns = !ends && at > begin && is_upper(name[at]) && is_lower(name[at - 1]);
+    if (!ends && !turns) continue;
+    if (at > begin) use(lower_case(name.substr(begin, at - begin)));
+    begin = ends ? at + 1 : at;
+  }
+}
+
+/// How secret the value of a name is. Longer names than any are not looked at.
+secrecy secrecy_of(std::string_view name) {
+  constexpr std::size_t longest = 256;
+  if (name.size() > longest) name = name.substr(name.size() - longest);
+  secrecy found = secrecy::none, last = secrecy::none;
+  for_each_part(name, [&](const std::string& part) {
+    last = secrecy::none;
+    if (is_among(line_words, part))
+      last = secrecy::line;
+    else if (is_among(name_words, part))
+      last = secrecy::name;
+    else if (is_among(secret_words, part) || ends_with_any(part, ends_of_words))
+      last = secrecy::secret;
+    // "password_of_db: x" is one, "key_padding_mask: x" and "pw_conv: x" are not.
+    constexpr std::size_t surely = 6;
+    if (last > secrecy::name && part.size() >= surely) found = std::max(found, last);
+  });
+  return std::max(found, last);
+}
+
+/// Types and constants of languages, as signatures have them: "key: Tensor", "password=None".
+bool is_of_language(std::string_view value) {
+  constexpr std::array<std::string_view, 26> words = {
+      "none",     "null",  "nullptr", "true",   "false",    "str",  "int",    "float", "bool",
+      "bytes",    "list",  "dict",    "tuple",  "set",      "any",  "tensor", "char",  "void",
+      "optional", "union", "long",    "double", "unsigned", "half", "bf16",   "string"};
+  std::string_view word = value.substr(0, std::min(value.find_first_of("<[(*&,)|"), value.size()));
+  for (const std::string_view scope : {"torch.", "std::"})
+    if (word.starts_with(scope)) word.remove_prefix(scope.size());
+  return is_among(words, lower_case(word));
+}
+
+/// True if the value of a name like "token" may be shown. A plural counts: "tokens=131072"; a single one is at most
+/// five digits long: "token=128".
+bool may_stay(std::string_view name, std::string_view value) {
+  return is_number(value, name.ends_with('s') || name.ends_with('S') ? 9 : 5) || is_of_language(value);
+}
+
+/// Where the value of a name begins that a sign follows: "name: x", "name = x", "'name': x", "name => x". `nowhere` if
+/// no sign follows.
+std::size_t begin_of_value(const spot& at) {
+  const std::string_view text = at.text;
+  std::size_t sign = at.end;
+  if (sign < text.size() && is_one_of(text[sign], quotes)) ++sign;
+  if (sign < text.size() && text[sign] == ']') ++sign;  // environ["NAME"] = x
+  sign = after_spaces(text, sign);
+  if (sign >= text.size() || !is_one_of(text[sign], ":=")) return nowhere;
+  std::size_t end = sign + 1;
+  if (end < text.size() && is_one_of(text[end], text[sign] == ':' ? ":" : "=")) return nowhere;  // "::", "=="
+  if (end < text.size() && is_one_of(text[end], "=>")) ++end;                                    // ":=", "=>"
+  return after_spaces(text, end);
+}
+
+// --- rules ----------------------------------------------------------------------------------------------------------
+
+/// A private key in PEM form, to its end.
+verdict pem(const spot& at) {
+  if (!at.name().starts_with("-----BEGIN")) return nothing;
+  const std::size_t end = at.text.find("-----END", at.end);
+  return secret(at.begin, end == nowhere ? at.text.size() : end);
+}
+
+/// A URL: it may hold users, passwords, hosts and keys.
+verdict url(const spot& at) {
+  if (at.text.substr(at.end, 3) != "://" || at.name() == "file") return nothing;
+  return address(at.begin, without_punctuation(at.text, at.end, first_of(at.text, " \t\n\r'\"`<>", at.end)));
+}
+
+/// The rest of a header's line, or of the quotes that it is in.
+verdict header(const spot& at) {
+  if (at.secret != secrecy::line) return nothing;
+  const std::size_t value = begin_of_value(at);
+  if (value == nowhere) return nothing;
+  if (value < at.text.size() && is_one_of(at.text[value], quotes)) return secret(value, end_of_quoted(at.text, value));
+  const std::size_t end = first_of(at.text, "\n\r", value);
+  if (!is_one_of(before(at), quotes)) return secret(value, end);
+  return secret(value, std::min(at.text.find(before(at), value), end));
+}
+
+/// The value of a name that says that it is secret.
+verdict assignment(const spot& at) {
+  const secrecy how = at.secret;
+  if (how == secrecy::none) return nothing;
+  std::size_t value = begin_of_value(at);
+  // "password is x"
+  if (value == nowhere && how == secrecy::secret && at.text.substr(at.end, 4) == " is ") value = at.end + 4;
+  if (value == nowhere) return nothing;
+  const std::size_t end = end_of_value(at.text, value);
+  if (how == secrecy::name) {
+    // "a::key=", "[with Key = x]"
+    const bool parameter = is_upper(at.name()[0]) && std::all_of(at.name().begin() + 1, at.name().end(), is_lower);
+    const bool of_language = at.code && (before(at) == ':' || (parameter && at.text[at.end] == ' '));
+    if (of_language || may_stay(at.name(), at.text.substr(value, end - value))) return nothing;
+  } else if (is_of_language(at.text.substr(value, end - value))) {
+    return nothing;
+  }
+  return secret(value, end);
+}
+
+/// The text of an element: <password>x</password>.
+verdict element(const spot& at) {
+  if (before(at) != '<' || at.text.substr(at.end, 1) != ">" || at.secret == secrecy::none) return nothing;
+  const std::size_t end = at.text.find('<', at.end);
+  return end != nowhere && at.text.substr(end, 2) == "</" ? secret(at.end + 1, end) : nothing;
+}
+
+/// "-pX" and "-p X", as mysql and sshpass have it; numbers are ports, and compilers have options that begin so.
+verdict short_option(const spot& at) {
+  const std::string_view name = at.name();
+  if (!begins_word(at) || (!name.starts_with("-p") && !name.starts_with("-P"))) return nothing;
+  constexpr std::array<std::string_view, 6> of_compilers = {"-pthread", "-pipe", "-pedantic", "-pg", "-pie", "-print"};
+  if (std::any_of(of_compilers.begin(), of_compilers.end(), [&](auto each) { return name.starts_with(each); }))
+    return nothing;
+  std::size_t value = at.begin + 2;
+  if (at.text.substr(value, 1) == " ") ++value;
+  const std::size_t end = end_of_value(at.text, value);
+  const std::string_view found = at.text.substr(value, end - value);
+  constexpr std::size_t digits_of_port = 5;
+  if (found.empty() || is_one_of(found[0], "-/~.=") || is_number(found, digits_of_port)) return nothing;
+  return secret(value, end);
+}
+
+/// "-u X:Y", as curl has it.
+verdict user_option(const spot& at) {
+  if (!begins_word(at) || (at.name() != "-u" && at.name() != "-U") || at.text.substr(at.end, 1) != " ") return nothing;
+  const std::size_t value = at.end + 1, end = end_of_value(at.text, value);
+  return at.text.substr(value, end - value).find(':') == nowhere ? nothing : secret(value, end);
+}
+
+/// The word after an option whose name says that it is secret: "--api-key X", "-password X".
+verdict long_option(const spot& at) {
+  if (!begins_word(at) || !at.name().starts_with('-') || at.text.substr(at.end, 1) != " ") return nothing;
+  if (at.secret == secrecy::none) return nothing;
+  const std::size_t value = after_spaces(at.text, at.end), end = end_of_value(at.text, value);
+  const std::string_view found = at.text.substr(value, end - value);
+  if (found.starts_with('-') || (at.secret == secrecy::name && may_stay(at.name(), found))) return nothing;
+  return secret(value, end);
+}
+
+/// "login X password Y", as .netrc has it.
+verdict netrc(const spot& at) {
+  if (at.name() != "login" || at.text.substr(at.end, 1) != " ") return nothing;
+  const std::size_t user = at.end + 1, next = first_of(at.text, spaces, user) + 1;
+  constexpr std::string_view word = "password ";
+  if (at.text.substr(std::min(next, at.text.size()), word.size()) != word) return nothing;
+  return secret(user, end_of_value(at.text, next + word.size()));
+}
+
+/// The word after "Bearer".
+verdict bearer(const spot& at) {
+  if (lower_case(at.name().substr(0, 7)) != "bearer" || at.name().size() != 6) return nothing;
+  const std::size_t value = after_spaces(at.text, at.end);
+  return value == at.end ? nothing : secret(value, end_of_value(at.text, value));
+}
+
+bool is_of_base64(char c) { return is_alnum(c) || is_one_of(c, "+/-_"); }
+
+/// What `text` says in Base64, of either alphabet; nothing if that has a byte which is not readable ASCII.
+std::optional<std::string> from_base64(std::string_view text) {
+  std::string made;
+  std::uint32_t bits = 0, held = 0;
+  for (const char c : text) {
+    const int six = is_upper(c)          ? c - 'A'
+                    : is_lower(c)        ? c - 'a' + 26
+                    : is_digit(c)        ? c - '0' + 52
+                    : is_one_of(c, "+-") ? 62
+                                         : 63;
+    held = (held << 6U | static_cast<std::uint32_t>(six)) & 0xfffU;
+    if (bits += 6; bits < 8) continue;
+    bits -= 8;
+    const auto byte = static_cast<unsigned char>(held >> bits);
+    if ((byte < ' ' && !is_one_of(static_cast<char>(byte), "\t\n\r")) || byte > '~') return std::nullopt;
+    made += static_cast<char>(byte);
+  }
+  return made;
+}
+
+std::size_t end_of_base64(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_of_base64(text[at])) ++at;
+  return at;
+}
+
+/// "user:password" in Base64 after "Basic".
+verdict basic(const spot& at) {
+  if (at.name().size() != 5 || lower_case(at.name()) != "basic") return nothing;
+  const std::size_t value = after_spaces(at.text, at.end), end = end_of_base64(at.text, value);
+  const auto found = from_base64(at.text.substr(value, end - value));
+  return value == at.end || !found || found->find(':') == std::string::npos
+             ? nothing
+             : secret(value, end_of_value(at.text, value));
+}
+
+/// Any readable text of twelve bytes in Base64. No other name is that: most of its letters would stand for bytes that
+/// are not ASCII.
+verdict encoded(const spot& at) {
+  constexpr std::size_t shortest = 12;
+  std::size_t end = end_of_base64(at.text, at.begin);
+  const auto found = from_base64(at.text.substr(at.begin, end - at.begin));
+  if (!found || found->size() < shortest) return nothing_before(end);
+  while (end < at.text.size() && at.text[end] == '=') ++end;
+  return secret(at.begin, end);
+}
+
+/// How secrets begin that services give out. Letters, digits and `also` follow, at least `length` of them.
+struct shape {
+  std::string_view prefix;
+  std::size_t length;
+  std::string_view also;
+};
+constexpr std::array shapes = {
+    shape{"ghp_", 16, ""},        shape{"gho_", 16, ""},         shape{"ghu_", 16, ""},     shape{"ghs_", 16, ""},
+    shape{"ghr_", 16, ""},        shape{"github_pat_", 16, "_"}, shape{"glpat-", 16, "_-"}, shape{"hf_", 16, ""},
+    shape{"sk-", 16, "_-"},       shape{"sk_live_", 12, ""},     shape{"sk_test_", 12, ""}, shape{"rk_live_", 12, ""},
+    shape{"nvapi-", 16, "_-"},    shape{"xoxb-", 10, "-"},       shape{"xoxp-", 10, "-"},   shape{"xoxa-", 10, "-"},
+    shape{"xoxr-", 10, "-"},      shape{"xoxs-", 10, "-"},       shape{"AKIA", 16, ""},     shape{"ASIA", 16, ""},
+    shape{"AIza", 30, "_-"},      shape{"ya29.", 16, "_-"},      shape{"npm_", 20, ""},     shape{"pypi-", 16, "_-"},
+    shape{"dckr_pat_", 12, "_-"}, shape{"r8_", 20, ""},          shape{"glsa_", 16, "_"},   shape{"whsec_", 16, ""},
+    shape{"eyJ", 12, "_-."}};
+
+/// A secret that is known by how it begins, also within a name: "of-ghp_...".
+verdict known_shape(const spot& at) {
+  const std::string_view name = at.name();
+  const std::size_t last_dot = name.rfind('.');
+  for (std::size_t part = 0; part < name.size(); ++part) {
+    if (part > 0 && is_alnum(name[part - 1])) continue;
+    for (const shape& each : shapes) {
+      const std::string_view rest = name.substr(part);
+      if (!rest.starts_with(each.prefix)) continue;
+      // A token of three parts has dots between them.
+      if (each.prefix == "eyJ" && (last_dot == nowhere || last_dot < part)) continue;
+      const auto is_of = [&](char c) { return is_alnum(c) || is_one_of(c, each.also); };
+      const auto* const first = rest.begin() + each.prefix.size();
+      const auto length = static_cast<std::size_t>(std::find_if_not(first, rest.end(), is_of) - first);
+      if (length < each.length) continue;
+      return secret(at.begin + part, at.begin + part + each.prefix.size() + length);
+    }
+  }
+  return nothing;
+}
+
+/// What follows "@" in names of code: versions of symbols, the table of calls, an address, an index.
+bool is_symbol_version(std::string_view text) {
+  const std::string_view word = text.substr(0, first_of(text, " \t\n\r'\"`,;()<>|", 0));
+  const std::size_t name = static_cast<std::size_t>(
+      std::find_if_not(word.begin(), word.end(), [](char c) { return is_upper(c) || is_digit(c); }) - word.begin());
+  const bool version =
+      name > 0 && is_upper(word[0]) && name + 1 < word.size() && word[name] == '_' && is_digit(word[name + 1]);
+  return version || word == "plt" || word.starts_with("got") || word.starts_with("0x") || word.starts_with('@') ||
+         std::all_of(word.begin(), word.end(), is_digit);
+}
+
+/// user@host, user:password@host, an e-mail's address.
+verdict user_at_host(const spot& at) {
+  constexpr std::string_view ends = " \t\n\r'\"`<>";
+  const std::string_view text = at.text;
+  const std::string_view next = text.substr(at.end, 2);
+  std::size_t sign = at.end;
+  if (next.starts_with(':') && next != "::") {
+    sign = first_of(text, " \t\n\r'\"`<>@", at.end);
+    if (text.substr(sign, 1) != "@") return nothing_before(sign);
+  } else if (!next.starts_with('@')) {
+    return nothing;
+  }
+  const std::string_view host = text.substr(sign + 1, first_of(text, ends, sign + 1) - sign - 1);
+  const bool of_mathematics = at.name().size() == 1 && host.size() <= 3;  // "q@k.T"
+  if (host.empty() || is_symbol_version(host) || before(at) == '?' || of_mathematics) return nothing_before(sign);
+  std::size_t from = at.begin;
+  constexpr std::size_t longest = 64;
+  while (from > 0 && at.begin - from < longest && is_one_of(text[from - 1], "+%!#$*^~=")) --from;
+  return address(from, without_punctuation(text, sign, first_of(text, " \t\n\r'\"`,;()<>|", sign)));
+}
+
+constexpr std::array rules = {
+    secret_rule{"a private key in PEM form", "-----BEGIN RSA PRIVATE KEY-----SECRET-----END", pem},
+    secret_rule{"a URL", "postgres://ann:SECRET@db/x", url},
+    secret_rule{"a header with credentials: the rest of its line", "Authorization: Digest username=x, SECRET", header},
+    secret_rule{"an element with a secret name", "<password>SECRET</password>", element},
+    secret_rule{"a value of a secret name", "password: SECRET", assignment},
+    secret_rule{"what follows -p", "mysql -pSECRET", short_option},
+    secret_rule{"a user and password after -u", "curl -u ann:SECRET", user_option},
+    secret_rule{"what follows an option with a secret name", "run --api-key SECRET", long_option},
+    secret_rule{"a user and password of .netrc", "machine db login ann password SECRET", netrc},
+    secret_rule{"what follows Bearer", "sent Bearer SECRET", bearer},
+    secret_rule{"user@host and user:password@host", "ssh ann:SECRET@gpu-box", user_at_host},
+    secret_rule{"a secret that is known by its first letters", "hf_SECRETSECRETSECRET", known_shape},
+    secret_rule{"a user and password in Base64 after Basic", "Basic YTpTRUNSRVQ=", basic},
+    secret_rule{"readable text in Base64", "has YW5uJ3MgU0VDUkVUcw==", encoded},
+};
+
+}  // namespace
+
+std::span<const secret_rule> secret_rules() { return rules; }
+
+bool is_number(std::string_view text, std::size_t digits) {
+  const auto take_digits = [&] {
+    const auto* const end = std::find_if_not(text.begin(), text.end(), is_digit);
+    const auto count = static_cast<std::size_t>(end - text.begin());
+    text.remove_prefix(count);
+    return count;
+  };
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  if (const std::size_t whole = take_digits(); whole == 0 || whole > digits) return false;
+  if (text.size() > 1 && text[0] == '.') {
+    text.remove_prefix(1);
+    if (take_digits() == 0) return false;
+  }
+  if (text.size() > 1 && is_one_of(text[0], "eE")) {
+    text.remove_prefix(is_one_of(text[1], "+-") ? 2 : 1);
+    constexpr std::size_t most = 3;
+    const std::size_t exponent = take_digits();
+    return text.empty() && exponent > 0 && exponent <= most;
+  }
+  return text.empty() || (text.size() == 1 && is_one_of(text[0], "kKMGTB%"));
+}
+
+std::string without_secrets(std::string_view text, bool code,
+                            const std::function<std::string(verdict::kind what, std::string_view found)>& replace) {
+  std::string made;
+  std::size_t kept = 0;
+  std::array<std::size_t, rules.size()> looked{};
+  for (std::size_t at = 0; at < text.size();) {
+    if (!is_of_name(text[at])) {
+      at += encoded_character_at(text, at) ? 3 : 1;
+      continue;
+    }
+    const std::size_t end = end_of_name(text, at);
+    const spot here{text, at, end, code, secrecy_of(text.substr(at, end - at))};
+    verdict found;
+    for (std::size_t i = 0; i < rules.size() && found.is == verdict::kind::nothing; ++i) {
+      if (at < looked[i]) continue;
+      found = rules[i].look(here);
+      if (found.is == verdict::kind::nothing) looked[i] = found.to;
+    }
+    at = here.end;
+    if (found.is == verdict::kind::nothing) continue;
+    const std::size_t from = std::max(found.from, kept);
+    made.append(text.substr(kept, from - kept)).append(replace(found.is, text.substr(from, found.to - from)));
+    kept = at = found.to;
+  }
+  return made.append(text.substr(kept));
+}
+
+}  // namespace sluice::exports
