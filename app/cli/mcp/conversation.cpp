@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/cli/mcp/answers.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/base/scratch_file.hpp"
 
 namespace sluice::cli::mcp {
@@ -21,7 +22,7 @@ constexpr std::size_t most_answer = std::size_t{8} << 20;
 /// Lines that can wait while a tool works, in bytes; beyond that, the client waits.
 constexpr std::size_t most_waiting = longest_line;
 
-/// Requests and notifications that are looked at before it is their turn are not longer, and so not nested deep.
+/// Requests and notifications that are looked at before it is their turn are not longer.
 constexpr std::size_t longest_urgent = 4096;
 
 /// Half of the machine's memory, so that neither the machine nor other programs suffer from a question.
@@ -35,8 +36,10 @@ std::size_t memory_of_child() {
 /// The message in a line; null if it is none that could be urgent.
 json urgent_message(std::string_view line) {
   if (line.size() > longest_urgent) return nullptr;
-  json message = json::parse(line, nullptr, false);
-  return message.is_object() && message.contains("method") && message["method"].is_string() ? message : json(nullptr);
+  auto message = parse_json(line);
+  if (!message || !message->is_object()) return nullptr;
+  const auto method = message->find("method");
+  return method != message->end() && method->is_string() ? std::move(*message) : json(nullptr);
 }
 
 bool cancels(const json& message, const json& id) {
@@ -110,9 +113,8 @@ std::optional<json> conversation::ask_child(const tool& asked, const json& argum
     const bool of_system = !why.file.empty();
     return failed_call(asked, why.to_string() + (of_system ? "" : "; ask for less, such as a range or a LIMIT"));
   }
-  json outcome = json::parse(*answer, nullptr, false);
-  if (outcome.is_discarded()) return failed_call(asked, "the answer is damaged");
-  return outcome;
+  auto outcome = parse_json(*answer);
+  return outcome ? std::move(*outcome) : failed_call(asked, "the answer is damaged");
 }
 
 int conversation::descriptor() const { return ended_ || came_.size() - at_ > most_waiting ? -1 : STDIN_FILENO; }
