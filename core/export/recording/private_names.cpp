@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/lower_case.hpp"
+#include "core/export/recording/characters.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -27,19 +28,16 @@ constexpr std::array<std::string_view, 45> nobody = {"root",      "user",    "us
                                                      "container", "client",  "local",  "localhost.localdomain",
                                                      "anonymous"};
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /// Bytes of other scripts are letters without case.
-bool is_letter(char c) { return is_upper(c) || is_lower(c) || static_cast<unsigned char>(c) >= 0x80; }
-bool is_of_name(char c) { return is_letter(c) || is_digit(c); }
+bool is_letter_of_any(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_of_part(char c) { return is_letter_of_any(c) || is_digit(c); }
 
-bool joins(char c) { return std::string_view(" .-_'").find(c) != std::string_view::npos; }
+bool joins(char c) { return is_one_of(c, " .-_'"); }
 
 /// True if a part of a name may begin at `at`: after no letter or digit, at a change between them, or in "annLee".
 bool is_begin_of_part(std::string_view text, std::size_t at) {
-  if (!is_of_name(text[at])) return false;
-  if (at == 0 || !is_of_name(text[at - 1])) return true;
+  if (!is_of_part(text[at])) return false;
+  if (at == 0 || !is_of_part(text[at - 1])) return true;
   return is_digit(text[at]) != is_digit(text[at - 1]) || (is_upper(text[at]) && is_lower(text[at - 1]));
 }
 
@@ -47,13 +45,13 @@ bool is_begin_of_part(std::string_view text, std::size_t at) {
 std::size_t end_of_part(std::string_view text, std::size_t at) {
   const std::size_t last = std::min(text.size(), at + most_bytes + 1);
   std::size_t end = at + 1;
-  while (end < last && is_of_name(text[end]) && !is_begin_of_part(text, end)) ++end;
+  while (end < last && is_of_part(text[end]) && !is_begin_of_part(text, end)) ++end;
   return end;
 }
 
 std::string letters_of(std::string_view name) {
   std::string made;
-  std::copy_if(name.begin(), name.end(), std::back_inserter(made), is_of_name);
+  std::copy_if(name.begin(), name.end(), std::back_inserter(made), is_of_part);
   return lower_case(made);
 }
 
@@ -63,7 +61,7 @@ void private_names::add(std::string_view name, std::string by) {
   std::string lower = lower_case(name);
   if (name.size() > most_bytes || std::find(nobody.begin(), nobody.end(), lower) != nobody.end()) return;
   std::string letters = letters_of(name);
-  if (std::none_of(letters.begin(), letters.end(), is_letter)) return;
+  if (std::none_of(letters.begin(), letters.end(), is_letter_of_any)) return;
   by_letters_.try_emplace(std::move(letters), entry{std::move(lower), std::move(by)});
 }
 
@@ -75,7 +73,7 @@ private_names::match private_names::longest_at(std::string_view text, std::size_
   for (std::size_t parts = 0; parts < most_parts; ++parts) {
     const std::size_t end = end_of_part(text, at);
     if (end - begin > most_bytes) break;
-    short_part |= end - at < 2 && is_letter(text[at]);
+    short_part |= end - at < 2 && is_letter_of_any(text[at]);
     letters += lower_case(text.substr(at, end - at));
     const auto take = [&](const std::string& key) {
       const auto found = by_letters_.find(key);

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <iterator>
 #include <utility>
 
 #include "core/base/lower_case.hpp"
+#include "core/export/recording/characters.hpp"
 #include "core/export/recording/plain_form.hpp"
 #include "core/export/recording/secret_rules.hpp"
 
@@ -18,25 +18,17 @@ namespace {
 constexpr std::string_view left_out = "[redacted]";
 /// Characters that end a path or a NAME=value in a message.
 constexpr std::string_view word_ends = " \t\n\r'\"`,;()<>|";
-constexpr std::string_view spaces = " \t\n\r";
-constexpr std::string_view quotes = "'\"`";
-constexpr std::size_t nowhere = std::string_view::npos;
 /// Names of users and hosts are shorter; more of a text is not taken for one.
 constexpr std::size_t longest_name = 256;
 /// Of texts that are kept with what became of them.
 constexpr std::size_t most_kept_bytes = 64'000'000;
-
-bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-bool is_name_character(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
 
 /// The position of the value if `word` has NAME=value or --name=value, else npos. Numbers of lower-case names are kept,
 /// as sizes or counts ("batch=4").
 std::size_t value_of(std::string_view word) {
   for (std::size_t equals = word.find('='); equals != nowhere; equals = word.find('=', equals + 1)) {
     std::size_t begin = equals;
-    while (begin > 0 && is_name_character(word[begin - 1])) --begin;
+    while (begin > 0 && is_of_name(word[begin - 1])) --begin;
     if (begin == equals || word.substr(equals + 1).starts_with('=')) continue;
     const std::string_view name = word.substr(begin, equals - begin);
     constexpr std::size_t most_digits = 20;
@@ -47,15 +39,9 @@ std::size_t value_of(std::string_view word) {
   return nowhere;
 }
 
-/// The end of the value that begins at `at`: its closing quote, or before a space or trailing punctuation.
-std::size_t end_of_value(std::string_view text, std::size_t at) {
-  if (at < text.size() && quotes.find(text[at]) != nowhere) {
-    const std::size_t close = text.find(text[at], at + 1);
-    return close == nowhere ? text.size() : close + 1;
-  }
-  std::size_t end = std::min(text.find_first_of(spaces, at), text.size());
-  while (end > at && std::string_view(",;.)'\"`").find(text[end - 1]) != nowhere) --end;
-  return end;
+/// The end of a value, which may have been left out already.
+std::size_t end_of_left_out(std::string_view text, std::size_t at) {
+  return text.substr(at).starts_with(left_out) ? at + left_out.size() : std::max(at, end_of_value(text, at));
 }
 
 bool is_address(int family, std::string_view text) {
@@ -106,7 +92,7 @@ std::size_t end_of_hardware_address(std::string_view text, std::size_t at) {
   const char mark = found[2];
   if (mark != ':' && mark != '-') return at;
   for (std::size_t i = 0; i < length; ++i)
-    if (i % 3 == 2 ? found[i] != mark : std::isxdigit(static_cast<unsigned char>(found[i])) == 0) return at;
+    if (i % 3 == 2 ? found[i] != mark : !is_hexadecimal(found[i])) return at;
   const bool ends = at + length == text.size() || (!is_alnum(text[at + length]) && text[at + length] != mark);
   return ends ? at + length : at;
 }
@@ -114,7 +100,7 @@ std::size_t end_of_hardware_address(std::string_view text, std::size_t at) {
 /// The end of the host's name with a domain that begins at `at`; `at` if there is none. Known by its last part, so that
 /// "torch.nn.functional" is none.
 std::size_t end_of_host_name(std::string_view text, std::size_t at) {
-  if (!is_alnum(text[at]) || (at > 0 && is_name_character(text[at - 1]))) return at;
+  if (!is_alnum(text[at]) || (at > 0 && is_of_name(text[at - 1]))) return at;
   constexpr std::array<std::string_view, 13> domains = {
       "local", "lan", "internal", "intranet", "localdomain", "corp", "arpa", "com", "org", "net", "edu", "gov", "mil"};
   constexpr std::size_t longest = 253;
@@ -364,7 +350,7 @@ std::string redactor::path_in_message(std::string_view text) {
 /// Redacts one word of a message that is not NAME=value.
 std::string redactor::word(std::string_view text, bool code) {
   if (what_.hosts && !code && text.size() > 2 && text[0] == '~' && is_letter(text[1]) &&
-      std::all_of(text.begin() + 1, text.end(), is_name_character))
+      std::all_of(text.begin() + 1, text.end(), is_of_name))
     return "~" + numbered(users_, text.substr(1), "user");
   const bool takes = what_.paths && (code ? is_path_in_code(text) : is_path(text));
   const std::string kept = takes ? path_in_message(text) : std::string(text);
@@ -405,11 +391,11 @@ std::string redactor::words(std::string_view text, bool code) {
     if (value != nowhere && (at + value == text.size() || spaces.find(text[at + value]) != nowhere)) value = nowhere;
     if (value != nowhere) {
       made.append(one.substr(0, value)).append(left_out);
-      end = std::max(end_of_value(text, at + value), at + value);
+      end = end_of_left_out(text, at + value);
       is_value = false;
     } else if (is_value && spaces.find(text[at]) == nowhere && text[at] != '-') {
       made += left_out;
-      end = std::max(end_of_value(text, at), at + 1);
+      end = std::max(end_of_left_out(text, at), at + 1);
       is_value = false;
     } else {
       const char next = end < text.size() ? text[end] : '\0';

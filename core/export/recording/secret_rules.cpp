@@ -6,23 +6,13 @@
 #include <optional>
 
 #include "core/base/lower_case.hpp"
+#include "core/export/recording/characters.hpp"
 
 namespace sluice::exports {
 namespace {
 
-constexpr std::size_t nowhere = std::string_view::npos;
-constexpr std::string_view spaces = " \t\n\r";
-constexpr std::string_view quotes = "'\"`";
 /// Spaces between a name, its sign and its value; more are not looked over.
 constexpr int most_spaces = 16;
-
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alnum(char c) { return is_upper(c) || is_lower(c) || is_digit(c); }
-bool is_hexadecimal(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool is_of_name(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
-bool is_one_of(char c, std::string_view which) { return which.find(c) != nowhere; }
 
 template <std::size_t Count>
 bool is_among(const std::array<std::string_view, Count>& words, std::string_view word) {
@@ -85,19 +75,6 @@ std::size_t end_of_quoted(std::string_view text, std::size_t at) {
       return end + 1;
   }
   return text.size();
-}
-
-/// The end of a value: of its quotes, or of its word. One that is a name itself goes on with its own value:
-/// "token: password: x".
-std::size_t end_of_value(std::string_view text, std::size_t at) {
-  while (true) {
-    const bool quoted = at < text.size() && is_one_of(text[at], quotes);
-    const std::size_t end = quoted ? end_of_quoted(text, at) : first_of(text, spaces, at);
-    const bool names = (!quoted && end > at && is_one_of(text[end - 1], ":=")) ||
-                       (quoted && end < text.size() && is_one_of(text[end], ":="));
-    if (!names) return quoted ? end : without_punctuation(text, at, end);
-    at = after_spaces(text, quoted ? end + 1 : end);
-  }
 }
 
 char before(const spot& at) { return at.begin == 0 ? '\0' : at.text[at.begin - 1]; }
@@ -445,6 +422,17 @@ bool is_number(std::string_view text, std::size_t digits) {
     return text.empty() && exponent > 0 && exponent <= most;
   }
   return text.empty() || (text.size() == 1 && is_one_of(text[0], "kKMGTB%"));
+}
+
+std::size_t end_of_value(std::string_view text, std::size_t at) {
+  while (true) {
+    const bool quoted = at < text.size() && is_one_of(text[at], quotes);
+    const std::size_t end = quoted ? end_of_quoted(text, at) : first_of(text, spaces, at);
+    const bool names = (!quoted && end > at && is_one_of(text[end - 1], ":=")) ||
+                       (quoted && end < text.size() && is_one_of(text[end], ":="));
+    if (!names) return quoted ? end : without_punctuation(text, at, end);
+    at = after_spaces(text, quoted ? end + 1 : end);
+  }
 }
 
 std::string without_secrets(std::string_view text, bool code,

@@ -51,6 +51,10 @@ struct secret_rule {
     std::string_view text, bool code,
     const std::function<std::string(verdict::kind what, std::string_view found)>& replace);
 
+/// Where the value ends that begins at `at`: at its closing quote, else with its word, without punctuation. A value that
+/// is a name itself goes on with its own: "token: password: x".
+[[nodiscard]] std::size_t end_of_value(std::string_view text, std::size_t at);
+
 /// True for a whole number, a fraction or a count with a unit ("128", "0.5", "1e-4", "128k") with at most `digits`
 /// digits before the point.
 [[nodiscard]] bool is_number(std::string_view text, std::size_t digits);
