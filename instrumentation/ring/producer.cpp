@@ -168,6 +168,23 @@ void say_why(const connection& to, no_ring_reason why) noexcept {
              region->ringless_memory_events.load(std::memory_order_relaxed));
 }
 
+connection destination_now() noexcept {
+  const region_lock lock(*region);
+  return destination;
+}
+
+/// The last note about what was lost, if no ring counts it: until then a note is rewritten only now and then.
+void leave_last_note() noexcept {
+  if (region->ringless_events.load(std::memory_order_relaxed) == 0) return;
+  const signals_held hold;
+  say_why(destination_now(), last_reason.load(std::memory_order_relaxed));
+}
+
+/// For a program that ends without `stop`. Its rings stay open: they need no farewell.
+[[gnu::destructor]] void leave_last_note_at_exit() noexcept {
+  if (active()) leave_last_note();
+}
+
 /// Takes or makes a ring; null if that fails. Sets `epoch` to the connection that it belongs to.
 ring_slot* take_ring(std::uint32_t& epoch) noexcept {
   connection to;
@@ -268,12 +285,8 @@ void end_thread(void*) noexcept {
 SLUICE_RARE void call_writer(const ring_slot& slot) noexcept {
   const errno_keeper keep_errno;
   const signals_held hold;
-  connection to;
-  {
-    const region_lock lock(*region);
-    to = destination;
-  }
-  const bool gone = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0 || !wake_writer(to);
+  const bool gone =
+      slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0 || !wake_writer(destination_now());
   if (gone) deactivate(slot.epoch.load(std::memory_order_relaxed));
 }
 
@@ -358,25 +371,6 @@ SLUICE_INLINE bool emit_out(const outgoing& out) noexcept {
     return finish_slowly(in_force, out);
   end_emit(in_force);
   return true;
-}
-
-/// The place where `key` is stored once it has been sent. Null
-/// if the table is full there: then the key is sent every time.
-template <std::size_t size>
-std::atomic<std::uint64_t>* place_of(std::atomic<std::uint64_t> (&sent)[size], std::uint64_t key) noexcept {
-  constexpr std::size_t probes = 16;
-  for (std::size_t i = 0; i < probes; ++i) {
-    std::atomic<std::uint64_t>& place = sent[(key + i) % size];
-    const std::uint64_t found = place.load(std::memory_order_relaxed);
-    if (found == 0 || found == key) return &place;
-  }
-  return nullptr;
-}
-
-/// Stores a key after its record was sent, because other threads then rely on it. Two threads may both send it.
-void note_sent(std::atomic<std::uint64_t>* place, std::uint64_t key) noexcept {
-  std::uint64_t free_place = 0;
-  if (place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
 }
 
 void choose_clock(clock_kind wanted) noexcept {
@@ -468,14 +462,11 @@ void stop() noexcept {
   if (!active()) return;
   const errno_keeper keep_errno;
   const signals_held hold;
-  connection to;
   {
     const region_lock lock(*region);
-    to = destination;
     say_goodbye(lock);
   }
-  const bool unreported = region->ringless_events.load(std::memory_order_relaxed) != 0;
-  if (unreported) say_why(to, last_reason.load(std::memory_order_relaxed));
+  leave_last_note();
 }
 
 std::uint64_t monotonic_now() noexcept { return read_clock(CLOCK_MONOTONIC); }

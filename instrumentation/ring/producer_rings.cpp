@@ -1,6 +1,7 @@
 // Making and sending rings, which a thread does once. producer.cpp has the functions for every event.
 #include <fcntl.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,10 +18,20 @@
 
 namespace sluice::collector {
 
-int make_memory_file(std::size_t bytes) noexcept {
-  // Growing a file beyond the program's file size limit would raise SIGXFSZ.
+namespace {
+
+/// The program's limit on the size of files, in bytes; the largest number if there is none.
+std::size_t file_size_limit() noexcept {
   rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
+  const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return limited ? static_cast<std::size_t>(limit.rlim_cur) : SIZE_MAX;
+}
+
+}  // namespace
+
+int make_memory_file(std::size_t bytes) noexcept {
+  // Growing a file beyond the limit would raise SIGXFSZ.
+  if (file_size_limit() < bytes) {
     errno = EFBIG;
     return -1;
   }
@@ -116,10 +127,18 @@ std::uint32_t number_of_copy() noexcept {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&here) / sizeof here) | 1U << 31;
 }
 
+/// The capacity of the next ring, in bytes: as asked for, or less if the program may not make a file of that size.
+std::size_t allowed_ring_bytes(std::size_t asked) noexcept {
+  const std::size_t most = file_size_limit();
+  while (asked > minimum_ring_bytes && ring_data_offset + asked > most) asked /= 2;
+  return asked;
+}
+
 }  // namespace
 
 ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) noexcept {
-  const std::size_t bytes = ring_data_offset + to.ring_bytes;
+  const std::size_t capacity = allowed_ring_bytes(to.ring_bytes);
+  const std::size_t bytes = ring_data_offset + capacity;
   const int link = connect_to(to);
   if (link < 0) {
     const bool gone = refused(errno);
@@ -134,7 +153,7 @@ ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) 
   if (memory == MAP_FAILED) {
     why = reason_of(errno);
   } else {
-    slot.ring.format(memory, to.ring_bytes, to.clock);
+    slot.ring.format(memory, capacity, to.clock);
     fill_identity(slot.ring.header()->identity, to.rank);
     slot.ring.header()->identity.copy = number_of_copy();
     slot.mapped_bytes = bytes;

@@ -128,6 +128,26 @@ bool wake_writer(const connection& to) noexcept;
 /// Writes a `thread_record` if the ring's next records are of another thread or name than the last. False: no space.
 bool introduce_thread(ring_slot& slot) noexcept;
 
+/// The place where `key` is stored once it has been sent. Null
+/// if the table is full there: then the key is sent every time.
+template <std::size_t size>
+[[nodiscard]] std::atomic<std::uint64_t>* place_of(std::atomic<std::uint64_t> (&sent)[size],
+                                                   std::uint64_t key) noexcept {
+  constexpr std::size_t probes = 16;
+  for (std::size_t i = 0; i < probes; ++i) {
+    std::atomic<std::uint64_t>& place = sent[(key + i) % size];
+    const std::uint64_t found = place.load(std::memory_order_relaxed);
+    if (found == 0 || found == key) return &place;
+  }
+  return nullptr;
+}
+
+/// Stores a key after its record was sent, because other threads then rely on it. Two threads may both send it.
+inline void note_sent(std::atomic<std::uint64_t>* place, std::uint64_t key) noexcept {
+  std::uint64_t free_place = 0;
+  if (place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
+}
+
 [[nodiscard]] std::uint64_t hash_text(const char* text, std::size_t length) noexcept;
 
 /// A hash that is never 0. Processes four words in parallel, so that they do not wait for each other: 0.8 ns per word.

@@ -490,6 +490,19 @@ TEST(producer, a_limit_on_file_sizes_is_no_trap) {
   (void)r.finish();
 }
 
+TEST(producer, a_limit_on_file_sizes_makes_rings_smaller) {
+  recording r;
+  const int status = in_child([&] {
+    const rlimit small{std::size_t{64} << 10, std::size_t{64} << 10};
+    setrlimit(RLIMIT_FSIZE, &small);
+    if (!start(r.socket(), {})) _exit(1);
+    for (int i = 0; i < 100; ++i) mark("in a small ring", i);
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(steps(r.finish(), "in a small ring").size(), 100u);
+  EXPECT_EQ(r.summary.lost_events, 0u);
+}
+
 TEST(producer, a_signal_handler_that_emits_does_no_harm) {
   recording r;
   const int status = in_child([&] {
