@@ -159,6 +159,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_standard_files();
   sluice::cli::keep_size_limit_from_ending_us();
   sluice::remove_unfinished_on_signals();
+  sluice::outlive_file_size_limit();
   try {
     const int status = sluice::cli::run(argc, argv);
     // Output that could not be written is a failure.

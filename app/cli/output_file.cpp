@@ -5,6 +5,9 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/base/regular_file.hpp"
+#include "core/trace/file/byte_source.hpp"
+#include "core/trace/file/writer.hpp"
 #include "instrumentation/ring/process_identity.hpp"
 
 namespace sluice::cli {
@@ -22,6 +25,13 @@ result<void> check_folder(const fs::path& path) {
 }
 
 }  // namespace
+
+CLI::Validator output_name() {
+  return {[](std::string& name) {
+            return name.empty() ? std::string("the name is empty; expected a file to write") : std::string();
+          },
+          ""};
+}
 
 std::string free_name(std::string stem) {
   if (stem.empty()) stem = "recording";
@@ -64,6 +74,8 @@ result<std::string> name_of_set(const std::string& pattern) {
 
 result<void> check_output(const std::string& path, const output_kind& kind, bool force,
                           std::span<const std::string> inputs) {
+  if (path.empty())
+    return fail(error_code::invalid_argument, "the name of the output is empty", "-o", "name the file to write");
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
   if (!fs::exists(status)) {
@@ -77,7 +89,10 @@ result<void> check_output(const std::string& path, const output_kind& kind, bool
     if (fs::equivalent(path, input, problem))
       return fail(error_code::invalid_argument, "is the file to be read", path, "choose another name with -o");
   }
-  if (fs::file_size(path, problem) == 0) return {};  // An empty file may be overwritten.
+  if (trace::holds_nothing(path)) return {};
+  if (const auto there = regular_file::open(path); there && trace::has_writer(there->descriptor()))
+    return fail(error_code::invalid_argument, "another recording is being written into it", path,
+                "choose another name with -o");
   if (kind.is == nullptr || !kind.is(path))
     return fail(error_code::invalid_argument, "exists and is not " + kind.name, path,
                 "remove it yourself, or choose another name");

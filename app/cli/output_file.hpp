@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <span>
 #include <string>
 
@@ -9,6 +10,9 @@
 /// Names and checks of the files that verbs write.
 namespace sluice::cli {
 
+/// For CLI::Option::check of every option that names an output: refuses an empty name.
+[[nodiscard]] CLI::Validator output_name();
+
 /// Returns `stem`.sluice, or the first unused name with a number: stem-2.sluice, stem-3.sluice, ...
 [[nodiscard]] std::string free_name(std::string stem);
 
@@ -17,9 +21,10 @@ namespace sluice::cli {
 /// without a rank, and for any other character after a percent sign.
 [[nodiscard]] result<std::string> name_of_set(const std::string& pattern);
 
-/// Checks whether the file named by -o may be written (for all verbs). A new or empty file may. Another file may only
-/// with `force` and if it is of this `kind`; never if it is one of the `inputs` (by any name or link), not a regular
-/// file, or a dangling link. Errors: invalid_argument; io if no file can be created there.
+/// Checks whether the file named by -o may be written (for all verbs). A new file may, and one that holds nothing
+/// (core/trace/file/writer.hpp). Another file may only with `force` and if it is of this `kind`; never if it is one of the
+/// `inputs` (by any name or link), not a regular file, a dangling link, or a recording that is being written; nor may an
+/// empty name. Errors: invalid_argument; io if no file can be created there.
 [[nodiscard]] result<void> check_output(const std::string& path, const output_kind& kind, bool force,
                                         std::span<const std::string> inputs = {});
 

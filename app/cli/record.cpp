@@ -249,6 +249,34 @@ class timetable {
   std::optional<result<collector::session_summary>> summary_;
 };
 
+collector::session_options session_options_of(const record_options& options) {
+  return {.sources = options.sources,
+          .ring_bytes = options.ring_bytes,
+          .delayed = options.delay_seconds > 0,
+          .management_library = "libnvidia-ml.so.1",
+          .dump_on_failure = options.ring_bytes != 0 && !options.on_oom,
+          .dump_above_bytes = options.trigger_peak,
+          .keep_on_failure = options.on_oom,
+          .publish_later = true,
+          .replaces = options.force};
+}
+
+/// Starts the session of the recording `path`, which takes the name. `path` empty: it gets the first free name, and the
+/// next one if another recorder takes that in the same instant.
+result<collector::session> start_session(std::string& path, const record_options& options) {
+  const bool any_name = path.empty();
+  constexpr int most_tries = 100;
+  for (int i = 0;; ++i) {
+    if (any_name) path = free_name(fs::path(options.command[0]).filename().string());
+    const auto possible = check_output(path, recording_kind(), options.force);
+    auto started = possible ? collector::session::start(path, session_options_of(options))
+                            : result<collector::session>(tl::unexpected(possible.error()));
+    std::error_code unknown;
+    const bool taken_meanwhile = any_name && fs::exists(path, unknown);
+    if (started || !taken_meanwhile || i == most_tries) return started;
+  }
+}
+
 int record(const record_options& options) {
   if (options.command.empty()) {
     complain("no command to record; expected: sluice record [-o FILE] -- CMD ARGS");
@@ -273,25 +301,14 @@ int record(const record_options& options) {
     complain(named.error().to_string());
     return status_not_recorded;
   }
-  const std::string path = named->empty() ? free_name(fs::path(options.command[0]).filename().string()) : *named;
-  if (const auto possible = check_output(path, recording_kind(), options.force); !possible) {
-    complain(possible.error().to_string());
-    return status_not_recorded;
-  }
   if (options.on_oom && !options.live.empty()) {
     complain("--live and --on-oom exclude each other: with --on-oom there is no recording until an allocation fails");
     return status_not_recorded;
   }
   const signal_desk signals;
   raise_descriptor_limit();
-  auto session = collector::session::start(path, {.sources = options.sources,
-                                                  .ring_bytes = options.ring_bytes,
-                                                  .delayed = options.delay_seconds > 0,
-                                                  .management_library = "libnvidia-ml.so.1",
-                                                  .dump_on_failure = options.ring_bytes != 0 && !options.on_oom,
-                                                  .dump_above_bytes = options.trigger_peak,
-                                                  .keep_on_failure = options.on_oom,
-                                                  .publish_later = true});
+  std::string path = *named;
+  auto session = start_session(path, options);
   if (!session) {
     complain(session.error().to_string());
     return status_not_recorded;
@@ -312,7 +329,8 @@ int record(const record_options& options) {
     complain(command.error().to_string());
     return status_for(command.error());
   }
-  if (!options.on_oom) session->publish();  // Only now, so that an existing file survives a command that cannot start.
+  // Only now is an existing file replaced, so that it survives a command that cannot start.
+  if (!options.on_oom) session->publish();
   session->add_process(static_cast<std::uint64_t>(command->pid()), fmt::format("{}", fmt::join(options.command, " ")));
   timetable times(*session, options, signals);
   const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
@@ -343,6 +361,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       .add_option("-o,--output", options->output,
                   "File to write (default: CMD's name with .sluice). If a launcher starts sluice in each process:\n"
                   "%r is the rank, %h the host, %% a percent sign")
+      ->check(output_name())
       ->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
   command

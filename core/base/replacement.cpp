@@ -11,6 +11,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/full_disk.hpp"
+#include "core/base/privacy.hpp"
+
 namespace sluice {
 namespace {
 
@@ -72,11 +75,17 @@ replacement::replacement(replacement&& other) noexcept
       folder_(other.folder_),
       unnamed_(other.unnamed_),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      claimed_(std::exchange(other.claimed_, -1)),
       unfinished_(std::move(other.unfinished_)) {}
 
 replacement::~replacement() {
   remove();
+  let_go_of_target();
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void replacement::let_go_of_target() {
+  if (claimed_ >= 0) ::close(std::exchange(claimed_, -1));
 }
 
 std::optional<replacement::identity> replacement::look_at(const std::string& path) {
@@ -86,9 +95,8 @@ std::optional<replacement::identity> replacement::look_at(const std::string& pat
 }
 
 tl::unexpected<error> replacement::failure(const std::string& what, int why) const {
-  const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-  return fail(full ? error_code::no_space : error_code::io, what + ": " + describe_errno(why), named_,
-              full ? "free some space" : "name a file in a folder that you may write to");
+  return fail(code_of_failed_write(why), what + ": " + describe_errno(why), named_,
+              is_full_disk(why) ? "free some space" : "name a file in a folder that you may write to");
 }
 
 result<void> replacement::make(mode_t mode) {
@@ -149,12 +157,14 @@ result<replacement> replacement::of_file(const std::string& target, naming how) 
     return fail(error_code::invalid_argument, "is not a regular file", target, "choose another name");
   if (exists && ::access(made.place_.c_str(), W_OK) != 0) return made.failure("cannot be replaced", errno);
   if (exists) made.replaced_ = identity{old.st_dev, old.st_ino};
-  if (how == naming::named || !made.make_unnamed(0666))
-    if (auto done = made.make(0666); !done) return tl::unexpected(done.error());
+  // One that takes over permissions is private until it has them: at no moment may more users open it.
+  const mode_t mode = exists ? S_IRUSR | S_IWUSR : 0666 & privacy::allowed();
+  if (how == naming::named || !made.make_unnamed(mode))
+    if (auto done = made.make(mode); !done) return tl::unexpected(done.error());
   if (exists) {
     // Root keeps the owner; other users can keep the group at most.
     [[maybe_unused]] const int owner = ::fchown(made.descriptor_, old.st_uid, old.st_gid);
-    ::fchmod(made.descriptor_, old.st_mode & 0777);
+    ::fchmod(made.descriptor_, old.st_mode & privacy::allowed());
   }
   return made;
 }
@@ -168,12 +178,60 @@ result<replacement> replacement::of_folder(const std::string& target) {
   if (made.replaced_ && !(fs::is_directory(made.place_, problem) && fs::is_empty(made.place_, problem)))
     return fail(error_code::invalid_argument, "already exists and is not an empty directory", target,
                 "name a new folder with -o");
-  if (auto done = made.make(0777); !done) return tl::unexpected(done.error());
+  if (auto done = made.make(0777 & privacy::allowed()); !done) return tl::unexpected(done.error());
   return made;
 }
 
 int replacement::take_descriptor() {
   return unnamed_ ? ::open(path_.c_str(), O_RDWR | O_CLOEXEC) : std::exchange(descriptor_, -1);
+}
+
+namespace {
+
+/// Locks the byte that claims a file. Returns 0, or errno.
+int lock_claimed_byte(int descriptor) {
+  struct flock byte {};
+  byte.l_type = F_WRLCK;
+  byte.l_start = replacement::claimed_byte;
+  byte.l_len = 1;
+  return ::fcntl(descriptor, F_OFD_SETLK, &byte) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+replacement::claim replacement::claim_target() {
+  const int file = ::open(place_.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return errno == ENOENT || errno == ELOOP ? claim::changed : claim::no_locks;
+  claimed_ = file;
+  const int refused = lock_claimed_byte(file);
+  // Looked at with the lock: who had it before may have put another file in place of this one.
+  struct stat locked {};
+  const bool same = ::fstat(file, &locked) == 0 && identity{locked.st_dev, locked.st_ino} == replaced_ &&
+                    look_at(place_) == replaced_;
+  if (same && refused == 0) return claim::got;
+  let_go_of_target();
+  if (!same) return claim::changed;
+  return refused == EAGAIN || refused == EACCES ? claim::taken : claim::no_locks;
+}
+
+bool replacement::take_free_name() {
+#ifdef RENAME_NOREPLACE
+  if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST) return false;
+#endif
+  // Some file systems cannot rename so. There an empty file or folder, which only one process can make, takes the name.
+  if (folder_) return ::mkdir(place_.c_str(), 0700) == 0 && ::rename(path_.c_str(), place_.c_str()) == 0;
+  const int taken = ::open(place_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (taken < 0) return false;
+  // Who replaces files that hold nothing may have found and claimed it already: then it is theirs.
+  const int refused = lock_claimed_byte(taken);
+  const bool ours = refused != EAGAIN && refused != EACCES;
+  const bool moved = ours && ::rename(path_.c_str(), place_.c_str()) == 0;
+  const int why = ours ? errno : EEXIST;
+  if (ours && !moved) ::unlink(place_.c_str());
+  ::close(taken);
+  errno = why;
+  return moved;
 }
 
 result<void> replacement::commit() {
@@ -190,16 +248,10 @@ result<void> replacement::commit() {
       return {};
     }
   }
-  int moved = -1;
-  if (!replaced_) {
-#ifdef RENAME_NOREPLACE
-    moved = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(), RENAME_NOREPLACE);
-#endif
-    if (moved != 0 && errno == EEXIST) return fail(error_code::io, refused, named_, "choose another name");
-  }
-  // Some file systems do not support RENAME_NOREPLACE.
-  if (moved != 0) moved = ::rename(path_.c_str(), place_.c_str());
-  if (moved != 0) return failure("cannot be put in its place", errno);
+  const bool moved = replaced_ ? ::rename(path_.c_str(), place_.c_str()) == 0 : take_free_name();
+  if (!moved && !replaced_ && errno == EEXIST) return fail(error_code::io, refused, named_, "choose another name");
+  if (!moved) return failure("cannot be put in its place", errno);
+  let_go_of_target();
   keep();
   return {};
 }

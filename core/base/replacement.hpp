@@ -19,7 +19,7 @@ namespace sluice {
 class replacement {
  public:
   /// Creates an empty file in the folder of `target`. An existing `target` must be a writable regular file, whose
-  /// permissions and, where allowed, owner the new file gets. Links are followed: the file is replaced, the link stays.
+  /// permissions (at most `privacy::allowed`) and, where allowed, owner the new file gets. Links are followed: the file is replaced, the link stays.
   /// Refused: a dangling link, or one that neither this user nor root owns. Errors: io, no_space, invalid_argument.
   [[nodiscard]] static result<replacement> of_file(const std::string& target);
   /// The same, but the file has no name before `commit` (O_TMPFILE): nothing is left behind if the program is killed. Where
@@ -40,8 +40,20 @@ class replacement {
   /// cannot be opened.
   [[nodiscard]] int take_descriptor();
 
+  /// True if there was a target when this object was made.
+  [[nodiscard]] bool replaces_another() const { return replaced_.has_value(); }
+  /// The outcome of a claim. `taken`: another process has claimed the target or writes a recording into it. `changed`: the
+  /// target is another file by now, or gone: begin again. `no_locks`: the file system has no locks.
+  enum class claim : std::uint8_t { got, taken, changed, no_locks };
+  /// Locks the target, which must exist, so that no other process can claim it, by whatever name, until this object is
+  /// destroyed or committed. Others go on reading it. A process that ends, however, keeps no claim.
+  [[nodiscard]] claim claim_target();
+  /// The byte that a claim locks (F_OFD_SETLK). A process that writes a recording locks this byte and all before it.
+  static constexpr off_t claimed_byte = off_t{1} << 62;
+
   /// Renames the temporary file or folder to its target, atomically. A file that replaces another is synced to disk
-  /// first; flush other descriptors of it before. Errors: no_space; io, also if the target has changed: then it stays.
+  /// first; flush other descriptors of it before. Where there was no target, of several processes only one succeeds,
+  /// whatever the file system. Errors: no_space; io, also if the target has changed: then it stays.
   [[nodiscard]] result<void> commit();
   /// Keeps the file or folder under its temporary name: the destructor will not remove it.
   void keep();
@@ -61,6 +73,9 @@ class replacement {
   bool make_unnamed(mode_t mode);
   /// Gives the file a name: `place_` if it replaces nothing, else a temporary one.
   [[nodiscard]] bool give_name();
+  /// Renames to `place_`, which must be free. Returns false with errno; EEXIST: the name was taken.
+  [[nodiscard]] bool take_free_name();
+  void let_go_of_target();
   [[nodiscard]] tl::unexpected<error> failure(const std::string& what, int why) const;
   void remove();
 
@@ -71,6 +86,7 @@ class replacement {
   bool folder_ = false;
   bool unnamed_ = false;
   int descriptor_ = -1;
+  int claimed_ = -1;  ///< A descriptor of the target, which is locked; -1: not claimed.
   unfinished_name unfinished_;
 };
 

@@ -9,13 +9,14 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/full_disk.hpp"
+
 namespace sluice {
 namespace {
 
 tl::unexpected<error> cannot_make(const char* what, const std::string& name, int why) {
-  return fail(why == ENOSPC || why == EDQUOT ? error_code::no_space : error_code::io,
-              std::string("cannot make a scratch ") + what + ": " + describe_errno(why), name,
-              "name a folder with space in TMPDIR");
+  return fail(code_of_failed_write(why), std::string("cannot make a scratch ") + what + ": " + describe_errno(why),
+              name, "name a folder with space in TMPDIR");
 }
 
 }  // namespace

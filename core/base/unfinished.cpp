@@ -110,7 +110,7 @@ unfinished_name::~unfinished_name() {
 }
 
 void remove_unfinished_on_signals() {
-  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ}) {
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU}) {
     struct sigaction action {};
     if (::sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;
     action.sa_handler = remove_unfinished_and_end;
@@ -119,6 +119,14 @@ void remove_unfinished_on_signals() {
     sigdelset(&action.sa_mask, number);
     ::sigaction(number, &action, nullptr);
   }
+}
+
+void outlive_file_size_limit() {
+  struct sigaction action {};
+  if (::sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_handler = [](int) {};  // Unlike SIG_IGN, it is gone after an exec.
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGXFSZ, &action, nullptr);
 }
 
 }  // namespace sluice

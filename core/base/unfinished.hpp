@@ -21,8 +21,13 @@ class unfinished_name {
   int slot_ = -1;
 };
 
-/// Makes SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU and SIGXFSZ remove all registered names and then end the
-/// process as by default. Signals already ignored or handled are left alone. For programs, not for libraries.
+/// Makes SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM and SIGXCPU remove all registered names and then end the process as by
+/// default. Signals already ignored or handled are left alone. For programs, not for libraries.
 void remove_unfinished_on_signals();
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) an error like that of a full disk (EFBIG), instead of
+/// the end of the process by SIGXFSZ. Programs that this one starts have the signal as before. For programs, not for
+/// libraries.
+void outlive_file_size_limit();
 
 }  // namespace sluice

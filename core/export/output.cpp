@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/full_disk.hpp"
+
 namespace sluice::exports {
 namespace {
 
@@ -22,9 +24,10 @@ result<void> write_all(int fd, std::string_view bytes, const std::string& path) 
     const ssize_t done = ::write(fd, bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) {
-      const error_code code =
-          errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? error_code::no_space : error_code::io;
-      return fail(code, "cannot write: " + describe_errno(errno), path == "-" ? "the standard output" : path);
+      const int why = errno;
+      return fail(code_of_failed_write(why), "cannot write: " + describe_errno(why),
+                  path == "-" ? "the standard output" : path,
+                  is_full_disk(why) ? "free some space, or name a place with more room" : "");
     }
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }

@@ -43,13 +43,17 @@ result<session> session::start(const std::string& path, const session_options& o
   auto sockets = listener::open();
   if (!sockets) return tl::unexpected<error>(sockets.error());
   const clock_anchor start = read_clocks();
-  auto file = trace::file_writer::create_unpublished(path, {.simulated = options.simulated,
-                                                            .realtime_origin = options.simulated ? 0 : start.realtime,
-                                                            .recorded_here = true,
-                                                            .outlives_full_disk = true});
+  auto file = trace::file_writer::create_claimed(path, {.simulated = options.simulated,
+                                                        .realtime_origin = options.simulated ? 0 : start.realtime,
+                                                        .recorded_here = true,
+                                                        .outlives_failures = true,
+                                                        .replaces = options.replaces});
   if (!file) return tl::unexpected<error>(file.error());
   auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
-  if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");
+  if (!s->wake) {
+    s->file.discard();
+    return fail(error_code::unavailable, "no descriptor left for the recording");
+  }
   // Signals are for the program's own threads. The new thread inherits the blocked mask.
   const detail::signals_held hold;
   std::promise<bool> begins;
@@ -58,7 +62,7 @@ result<session> session::start(const std::string& path, const session_options& o
       if (begun.get()) raw->run();
     });
   } catch (const std::system_error& refused) {
-    static_cast<void>(s->file.close());
+    s->file.discard();
     return fail(error_code::unavailable,
                 "cannot start the thread that writes: " + describe_errno(refused.code().value()), path,
                 "allow more processes and threads (ulimit -u)");
@@ -68,6 +72,7 @@ result<session> session::start(const std::string& path, const session_options& o
   begins.set_value(published.has_value());
   if (!published) {
     s->thread.join();
+    s->file.discard();
     return tl::unexpected<error>(published.error());
   }
   return session(std::move(s));
@@ -138,7 +143,7 @@ result<session_summary> session::stop() {
   summary.discarded = s.discarded;
   summary.dumps = s.failure_dumps;
   summary.bytes = s.file.bytes_written();
-  summary.events = s.file.events() - s.lost_to_full_disk.rows();
+  summary.events = s.file.events() - s.lost_to_disk.rows();
   summary.device_events = s.rows.device_events();
   summary.lost_events = s.rows.lost_events();
   summary.lost_memory_events = s.rows.lost_memory_events();

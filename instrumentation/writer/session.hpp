@@ -36,10 +36,13 @@ struct session_options {
   std::string management_library{};
   bool dump_on_failure = false;        ///< Write a dump (a copy so far) when an allocation fails.
   std::uint64_t dump_above_bytes = 0;  ///< Write a dump when more device memory is in use; 0: never.
-  /// With `publish_later`: give the file its name when an allocation fails in a way that reaches the program, and discard
-  /// it at the end if none did. If a ring is about to lose such a moment, a dump is written before.
+  /// With `publish_later`: keep the file when an allocation fails in a way that reaches the program, and discard it at the
+  /// end if none did. If a ring is about to lose such a moment, a dump is written before.
   bool keep_on_failure = false;
-  bool publish_later = false;  ///< Give the file its name when `publish` is called; otherwise remove it at the end.
+  /// Replace an existing file, and keep the new one, only when `publish` is called; otherwise it is removed at the end. A
+  /// new name is taken at the start all the same.
+  bool publish_later = false;
+  bool replaces = true;  ///< An existing file may be replaced: see `trace::writer_options`.
 };
 
 /// The result of a recording.
@@ -61,8 +64,10 @@ struct session_summary {
 /// A running recording. Thread-safe, except that only one thread may call `stops_within` and `stop`.
 class session {
  public:
-  /// Creates `path`, opens the sockets and starts the writer thread. Replaces an existing file only after nothing
-  /// can fail any more. Errors: io, no_space, invalid_argument (not a regular file), unavailable (no socket).
+  /// Creates `path`, opens the sockets and starts the writer thread. Replaces an existing file only after nothing can fail
+  /// any more. Of several sessions that start with one `path` in the same instant, in any process, one has the name, and
+  /// the others fail. Errors: io, no_space, invalid_argument (not a regular file, or it is there and must not be
+  /// replaced), unavailable (no socket).
   [[nodiscard]] static result<session> start(const std::string& path, const session_options& options = {});
 
   session(session&&) noexcept;
@@ -72,8 +77,8 @@ class session {
   /// The value for `SLUICE_SOCKET` in recorded processes. Never changes.
   [[nodiscard]] const std::string& socket_name() const;
 
-  /// Gives the file of a session with `publish_later` its name, soon and at the latest in `stop`.
-  /// If another file has taken the name meanwhile, the file keeps its current name, with a warning.
+  /// Keeps the file of a session with `publish_later`, and puts it in place of the one that it replaces, soon and at the
+  /// latest in `stop`. If another file has taken the name meanwhile, the file keeps its current name, with a warning.
   void publish();
 
   /// Adds a process to the table that may never send anything, such as the command that `sluice record` starts.

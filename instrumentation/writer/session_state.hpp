@@ -79,8 +79,9 @@ struct session::state {
   bool ring_failed = false;
   std::chrono::steady_clock::time_point next_ring{};    ///< Do not shorten the file before this time: no disk space.
   std::chrono::steady_clock::time_point next_resume{};  ///< Next attempt while the disk is full.
-  trace::dropped_rows lost_to_full_disk;
-  analysis::reorder_thread ahead;  ///< Puts the file in order while it is written.
+  trace::dropped_rows lost_to_disk;                     ///< Because writes failed.
+  error_code why_stopped = error_code::no_space;        ///< Of the last failed write.
+  analysis::reorder_thread ahead;                       ///< Puts the file in order while it is written.
 
   // Shared by all threads.
   unique_descriptor wake;
@@ -132,7 +133,7 @@ struct session::state {
   void flush();
   void look_ahead();
   void resume();
-  void say_lost_to_full_disk();
+  void say_lost_to_disk();
   void keep_ring();
   void consider_dump();
   void dump(const std::string& reason);

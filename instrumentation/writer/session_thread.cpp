@@ -58,9 +58,21 @@ const char* words_of(no_ring_reason why) {
   return "it reached no socket of the recorder's (is it in a namespace or a chroot of its own?)";
 }
 
-std::string words_of(const dropped_rows& lost) {
-  return "the disk was full: what happened between " + format_moment(lost.begin()) + " and " +
-         format_moment(lost.end()) + " is not all there (lost: " + lost.by_kind() + ")";
+std::string words_of(const dropped_rows& lost, error_code why) {
+  return std::string(why == error_code::no_space ? "the disk was full" : "the disk failed") +
+         ": what happened between " + format_moment(lost.begin()) + " and " + format_moment(lost.end()) +
+         " is not all there (lost: " + lost.by_kind() + ")";
+}
+
+/// For losses that the file itself does not tell.
+std::string untold(const dropped_rows& lost) {
+  dropped_rows::count all;
+  for (const auto& [process, each] : lost.processes()) {
+    all.events += each.events;
+    all.memory_events += each.memory_events;
+  }
+  return "the file could not be made to say that " + format_some(all.events, "event") + " (" +
+         format_count(all.memory_events) + " allocations and frees) are lost";
 }
 }  // namespace
 
@@ -133,14 +145,14 @@ void session::state::end_file() {
     notice_failures();
     if (rows.failures().any_open()) failure_unsaved = true;
     if (failure_unsaved) publish();
-    discarded = !published;
-    if (discarded) return static_cast<void>(file.close());
   }
+  discarded = options.publish_later && !published && !publish_asked;
+  if (discarded) return file.discard();
   if (const std::string missing = rows.left_out(); !missing.empty())
     add_warning("more was declared than is kept in memory; left out were, each as often as it was declared: " +
                 missing);
   resume();
-  say_lost_to_full_disk();
+  say_lost_to_disk();
   if (!hurried) ask_for_links();
   if (options.sources && !hurried) {
     const std::string missed = add_sources(file, rows.python_lines());
@@ -153,7 +165,8 @@ void session::state::end_file() {
   const std::lock_guard lock(mutex);
   failure.reset();
   if (!closed) failure = closed.error();
-  if (failure && file.dropped().own().events != 0) failure->hint += "; " + words_of(file.dropped());
+  if (failure && file.dropped().own().events != 0) failure->hint += "; " + words_of(file.dropped(), failure->code);
+  if (failure && !file.says_losses()) failure->hint += "; " + untold(file.dropped());
   if (!left_alone && !failure) failure = left_alone.error();
 }
 
@@ -454,32 +467,33 @@ void session::state::flush() {
   if (!flushed) failure = flushed.error();
 }
 
-/// Not of a file that is cut, or that has no name yet. On a full disk, leaves the room to the recording.
+/// Not of a file that is cut, or that may be discarded. On a full disk, leaves the room to the recording.
 void session::state::look_ahead() {
-  if (file.is_full()) ahead.give_up();
+  if (file.is_stopped()) ahead.give_up();
   const bool cut = options.ring_bytes != 0 || (options.delayed && !begun);
   const bool named = !options.publish_later || published;
   if (!cut && named) ahead.look(file);
 }
 
-/// Tries to continue after a full disk.
+/// Tries to continue after a failed write.
 void session::state::resume() {
-  if (!file.is_full()) return;
+  if (!file.is_stopped()) return;
   next_resume = std::chrono::steady_clock::now() + look_for_room_every;
+  if (const auto stopped = file.outcome(); !stopped) why_stopped = stopped.error().code;
   const auto lost = file.resume();
   if (!lost) return;
   rows.resume(*lost);
-  lost_to_full_disk.add(*lost);
+  lost_to_disk.add(*lost);
 }
 
 /// For readers of messages; the loss rows contain it, too.
-void session::state::say_lost_to_full_disk() {
-  if (!lost_to_full_disk.empty()) add_warning(words_of(lost_to_full_disk));
+void session::state::say_lost_to_disk() {
+  if (!lost_to_disk.empty()) add_warning(words_of(lost_to_disk, why_stopped));
 }
 
 void session::state::keep_ring() {
   const auto now = std::chrono::steady_clock::now();
-  if (ring_failed || file.is_full() || now < next_ring) return;
+  if (ring_failed || file.is_stopped() || now < next_ring) return;
   const auto kept = rows.keep_ring();
   if (kept) return;
   if (kept.error().code == error_code::no_space) {

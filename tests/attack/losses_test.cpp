@@ -3,11 +3,18 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <random>
+#include <string>
+
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
 namespace {
 
+using collector::recorded;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -35,6 +42,79 @@ TEST_F(losses_test, a_small_file_limit_is_not_silent) {
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("ulimit -f"));
   EXPECT_THAT(ended.err, Not(HasSubstr("is it CMD")));
+}
+
+/// Programs that count what they say, where writes of the recorder fail.
+class counted_losses : public sluice_program {
+ protected:
+  static constexpr const char* program_that_counts = SLUICE_BINARY_DIR "/tests/attack/counting_guest";
+  static constexpr std::uint64_t pairs = 100'000;
+
+  void SetUp() override { write("counts", std::string(4096, '\0')); }
+
+  /// Each event that the program said is in the file, or among those that it, or else the recorder, says are lost.
+  void expect_all_accounted(const outcome& ended) const {
+    const recorded found(file("t.sluice"));
+    std::uint64_t sum = found.all<trace::alloc_event>().size();
+    for (const trace::free_event& row : found.all<trace::free_event>())
+      sum += row.source == trace::provenance::exact ? 1 : 0;
+    for (const trace::loss_event& row : found.all<trace::loss_event>()) {
+      sum += row.events;
+      EXPECT_EQ(row.events, row.memory_events) << "the program does nothing else";
+    }
+    EXPECT_EQ(sum + untold(ended.err), 2 * pairs) << ended.err;
+  }
+
+ private:
+  static std::uint64_t untold(const std::string& said) {
+    const std::string before = "the file could not be made to say that ";
+    const auto at = said.find(before);
+    if (at == std::string::npos) return 0;
+    std::string digits = said.substr(at + before.size(), said.find(" event", at) - at - before.size());
+    digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
+    return std::stoull(digits);
+  }
+};
+
+// Tried: limits on the size of files for both, with the signal for it (SIGXFSZ) and without: less than a ring, a small ring,
+// less than the recording.
+TEST_F(counted_losses, add_up_under_a_limit_on_the_size_of_files) {
+  for (const char* signal : {"", "trap '' XFSZ; "}) {
+    for (const char* limit : {"1", "4", "16", "24", "40", "128", "2048"}) {
+      SCOPED_TRACE(std::string(signal) + limit);
+      write("script", std::string(signal) + "ulimit -f " + limit +
+                          "\nexec " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice --linger 0 -- " +
+                          program_that_counts + " counts 0 " + std::to_string(pairs) + " 400\n");
+      const std::string line = "cd " + file(".") + " && bash ./script 2>err";
+      const int ended = std::system(line.c_str());
+      expect_all_accounted({WEXITSTATUS(ended), "", content_of(file("err"))});
+      if (HasFailure()) break;
+    }
+  }
+}
+
+// Tried: a disk that fails at any byte, in each way that disks fail, for a while or for good.
+TEST_F(counted_losses, add_up_however_writes_fail) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: a library cannot be loaded before a sanitizer";
+#endif
+  std::mt19937 random(1);
+  for (int round = 0; round < 16 && !HasFailure(); ++round) {
+    const int why = std::array{ENOSPC, EFBIG, EDQUOT, EIO}[static_cast<std::size_t>(round) % 4];
+    const bool by_length = random() % 2 == 0;
+    const std::string room = by_length ? std::to_string(UINT64_MAX) : std::to_string(64 + random() % 60'000);
+    const std::string longest = by_length ? std::to_string(64 + random() % 60'000) : std::to_string(UINT64_MAX);
+    const std::string failures = random() % 2 == 0 ? std::to_string(UINT64_MAX) : std::to_string(1 + random() % 8);
+    const std::string at_once = std::to_string(random() % 2 == 0 ? UINT64_MAX : 1 + random() % 5000);
+    const std::string disk = room + " " + longest + " " + failures + " " + std::to_string(why) + " " + at_once;
+    SCOPED_TRACE("FAILING_DISK=" + disk);
+    const outcome ended =
+        run_sluice({"record", "--force", "-o", "t.sluice", "--linger", "0", "--", program_that_counts, "counts", "0",
+                    std::to_string(pairs), "400"},
+                   {{"LD_PRELOAD", SLUICE_BINARY_DIR "/tests/attack/libfailing_disk.so"}, {"FAILING_DISK", disk}});
+    EXPECT_TRUE(ended.status == 0 || ended.status == 125) << ended.status << ended.err;
+    expect_all_accounted(ended);
+  }
 }
 
 // Tried: a command in a network namespace of its own, where the abstract socket is not.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/full_disk.hpp"
 #include "core/base/scratch_file.hpp"
 #include "core/base/thread_scratch.hpp"
 #include "core/figures/unfreed.hpp"
@@ -60,9 +61,8 @@ void put(const listed_block& block, bool unfreed, block_list::columns& to) {
 }
 
 result<void> cannot(const char* what, int why) {
-  return fail(why == ENOSPC || why == EDQUOT ? error_code::no_space : error_code::io,
-              std::string("cannot ") + what + " the list of blocks: " + describe_errno(why), "a scratch file",
-              "name a folder with space in TMPDIR");
+  return fail(code_of_failed_write(why), std::string("cannot ") + what + " the list of blocks: " + describe_errno(why),
+              "a scratch file", "name a folder with space in TMPDIR");
 }
 
 result<void> write_at(int descriptor, std::uint64_t offset, std::span<const std::byte> bytes) {

@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <vector>
 
+#include "core/base/full_disk.hpp"
 #include "core/base/origin.hpp"
+#include "core/base/replacement.hpp"
 #include "core/trace/file/same_file.hpp"
 
 namespace sluice::trace {
@@ -85,8 +87,7 @@ result<void> copy_bytes(byte_source& from, int descriptor) {
     for (std::size_t done = 0; done < *got;) {
       const ssize_t went = ::pwrite(descriptor, next.data() + done, *got - done, static_cast<off_t>(at + done));
       if (went < 0 && errno == EINTR) continue;
-      if (went <= 0)
-        return fail(errno == ENOSPC ? error_code::no_space : error_code::io, "cannot write: " + describe_errno(errno));
+      if (went <= 0) return fail(code_of_failed_write(errno), "cannot write: " + describe_errno(errno));
       done += static_cast<std::size_t>(went);
     }
     at += *got;
@@ -96,9 +97,10 @@ result<void> copy_bytes(byte_source& from, int descriptor) {
 
 /// Without taking the lock.
 bool has_writer(int descriptor) {
-  struct flock whole {};
-  whole.l_type = F_RDLCK;
-  return ::fcntl(descriptor, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+  struct flock content {};  // A claim on the file (replacement.hpp) is no writer.
+  content.l_type = F_RDLCK;
+  content.l_len = replacement::claimed_byte;
+  return ::fcntl(descriptor, F_OFD_GETLK, &content) == 0 && content.l_type != F_UNLCK;
 }
 
 }  // namespace sluice::trace

@@ -41,6 +41,8 @@ class dropped_rows {
   [[nodiscard]] const std::map<process_id, count>& processes() const { return processes_; }
   /// Total of all processes, without losses that a dropped loss event had reported.
   [[nodiscard]] const count& own() const { return own_; }
+  /// Counts by row type. Frees that were only inferred, and rows that repeat others, are not in it.
+  [[nodiscard]] const std::map<row_type, std::uint64_t>& kinds() const { return kinds_; }
   /// Time range of the dropped rows.
   [[nodiscard]] time_ns begin() const { return begin_; }
   [[nodiscard]] time_ns end() const { return end_; }

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/regular_file.hpp"
+#include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/same_file.hpp"
 #include "core/trace/file/writer_state.hpp"
 
@@ -29,24 +31,9 @@ namespace {
 
 /// Takes the lock that shows readers that the file is growing. Released on exit. False: another writer has it.
 bool lock_for_writing(int fd) {
-  struct flock whole {};
+  struct flock whole {};  // All bytes, so that nobody can claim the file to replace it.
   whole.l_type = F_WRLCK;
   return ::fcntl(fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
-}
-
-tl::unexpected<error> still_written(const std::string& path) {
-  return fail(error_code::io, "another recording is being written into it", path, "name another file");
-}
-
-/// Fails if another recorder has the file open for writing.
-result<void> check_not_written(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return {};
-  struct flock found {};
-  found.l_type = F_RDLCK;
-  const bool taken = ::fcntl(fd, F_OFD_GETLK, &found) == 0 && found.l_type != F_UNLCK;
-  ::close(fd);
-  return taken ? still_written(path) : result<void>{};
 }
 
 /// Opens and empties a file that cannot be replaced: an unnamed scratch file, or a device such as /dev/full.
@@ -87,11 +74,49 @@ result<std::unique_ptr<file_writer::state>> file_writer::begin(const std::string
   return s;
 }
 
+bool holds_nothing(const std::string& path) {
+  const auto file = regular_file::open(path);
+  if (!file || file->bytes() > sizeof(file_header)) return false;
+  if (file->bytes() == 0) return true;
+  std::uint64_t magic = 0;
+  return file->bytes() == sizeof(file_header) && ::pread(file->descriptor(), &magic, sizeof magic, 0) == sizeof magic &&
+         magic == file_magic && !has_writer(file->descriptor());
+}
+
+namespace {
+
+/// How often a name is looked at anew because another program changed what has it.
+constexpr int most_tries = 100;
+
+}  // namespace
+
 result<file_writer> file_writer::create_unpublished(const std::string& path, const writer_options& options) {
-  if (auto allowed = check_not_written(path); !allowed) return tl::unexpected<error>(allowed.error());
-  auto s = begin(path, options);
-  if (!s) return tl::unexpected<error>(s.error());
-  return file_writer(std::move(*s));
+  for (int i = 0;; ++i) {
+    auto s = begin(path, options);
+    if (!s) return tl::unexpected<error>(s.error());
+    const bool new_name = !(*s)->unpublished || !(*s)->unpublished->replaces_another();
+    const auto claimed = new_name ? replacement::claim::got : (*s)->unpublished->claim_target();
+    if (claimed == replacement::claim::changed && i < most_tries) continue;
+    if (claimed == replacement::claim::taken || claimed == replacement::claim::changed)
+      return fail(error_code::io, "another recording is being written into it", path, "name another file");
+    const bool free = new_name || (claimed == replacement::claim::got && holds_nothing(path));
+    if (!free && !options.replaces)
+      return fail(error_code::invalid_argument, "exists", path, "replace it with --force, or choose another name");
+    return file_writer(std::move(*s));
+  }
+}
+
+result<file_writer> file_writer::create_claimed(const std::string& path, const writer_options& options) {
+  for (int i = 0;; ++i) {
+    auto made = create_unpublished(path, options);
+    if (!made || !made->state_->unpublished || made->state_->unpublished->replaces_another()) return made;
+    if (auto published = made->publish(); published) {
+      return made;
+    } else if (i == most_tries) {
+      return tl::unexpected<error>(published.error());
+    }
+    // Another program has taken the name since: the next try finds its file, or the name free again.
+  }
 }
 
 result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
@@ -111,18 +136,21 @@ result<file_writer> file_writer::create(const scratch_file& scratch, const write
   return file_writer(std::move(s));
 }
 
-result<void> file_writer::publish() {
-  state& s = *state_;
-  if (!s.unpublished) return {};
-  if (auto allowed = check_not_written(s.named); !allowed) return allowed;
-  return s.publish();
-}
+result<void> file_writer::publish() { return state_->publish(); }
 
 void file_writer::publish_where_it_is() {
   if (!state_->unpublished) return;
   state_->unpublished->keep();
   state_->unpublished.reset();
   state_->named = state_->path;
+}
+
+void file_writer::discard() {
+  state& s = *state_;
+  if (s.fd < 0) return;
+  if (!s.unpublished && is_at_its_path()) ::unlink(s.path.c_str());
+  s.unpublished.reset();
+  ::close(std::exchange(s.fd, -1));
 }
 
 string_id file_writer::intern(std::string_view text) {
@@ -175,11 +203,13 @@ result<void> file_writer::flush() {
   return state_->outcome();
 }
 
-bool file_writer::is_full() const { return state_->is_full(); }
+result<void> file_writer::outcome() const { return state_->outcome(); }
+bool file_writer::is_stopped() const { return state_->is_stopped(); }
+bool file_writer::says_losses() const { return state_->losses_told; }
 
 std::optional<dropped_rows> file_writer::resume() {
   state& s = *state_;
-  if (s.fd < 0 || !s.is_full()) return std::nullopt;
+  if (s.fd < 0 || !s.is_stopped()) return std::nullopt;
   s.failure.reset();
   s.flush_tables();
   if (!s.failure) s.write_losses();
@@ -215,7 +245,7 @@ result<void> file_writer::add_summaries_of(const file_writer& from) {
 result<void> file_writer::close() {
   if (state_->fd < 0) return state_->outcome();
   state_->flush_all();
-  if (state_->is_full()) state_->write_losses_over_last_chunks();
+  if (state_->is_stopped()) state_->end_stopped();
   state_->write_end();
   if (::close(state_->fd) != 0 && !state_->failure) {
     state_->failure =
@@ -236,7 +266,8 @@ result<file_writer::rewritten> file_writer::rewrite(const state& from, const std
                                                     unreadable_chunks broken) {
   auto begun = begin(path, from.options);
   if (!begun) return tl::unexpected<error>(begun.error());
-  rewritten made{std::move(*begun)};
+  rewritten made;
+  made.file = std::move(*begun);
   state& to = *made.file;
   std::vector<std::byte> bytes;
   for (const index_row& chunk : from.of<index_row>()) {
@@ -245,6 +276,7 @@ result<file_writer::rewritten> file_writer::rewrite(const state& from, const std
     if (!from.read_back(chunk, bytes)) {
       if (broken == unreadable_chunks::fail) return fail(error_code::io, "cannot be read back", from.named, {});
       ++made.unreadable;
+      made.lost.take(chunk.type, chunk.rows, chunk.min_time, chunk.max_time);
       continue;
     }
     if (!to.write_copy(chunk, bytes)) return tl::unexpected<error>(*to.failure);
@@ -285,9 +317,12 @@ result<std::size_t> file_writer::move_to(const std::string& path) {
   if (!made) return tl::unexpected<error>(made.error());
   if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
   const std::size_t unreadable = made->unreadable;
+  s.dropped.add(made->lost);
   take_over(std::move(*made));
   s.path = s.named = path;
   s.cut_off = false;
+  if (!s.failure) s.write_losses();  // Else they wait for `close`.
+  if (!s.failure) s.dropped = {};
   return unreadable;
 }
 
@@ -322,7 +357,7 @@ bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, 
 
 result<file_writer> file_writer::create_beside() const {
   writer_options like_this = state_->options;
-  like_this.outlives_full_disk = false;  // If the disk has no space for the new file, this one stays.
+  like_this.outlives_failures = false;  // If the disk has no space for the new file, this one stays.
   auto made = replacement::of_unnamed_file(state_->path);
   if (!made) return tl::unexpected<error>(made.error());
   auto s = std::make_unique<state>(like_this);

@@ -25,8 +25,11 @@ struct writer_options {
   int compression_level = 1;          ///< For zstd.
   /// Set by this user's recorder, on this machine: marks the file accordingly (core/base/origin.hpp).
   bool recorded_here = false;
-  /// After a full disk, count the rows that are dropped, and continue once there is space: see `resume`.
-  bool outlives_full_disk = false;
+  /// After a failed write (a full disk, a limit, a fault of the disk), count the rows that are dropped, and continue once
+  /// writes succeed again: see `resume`.
+  bool outlives_failures = false;
+  /// May replace a file that is there. If not, only one that holds nothing (`holds_nothing`) is replaced.
+  bool replaces = true;
 };
 
 /// What happened to the file from outside while it was being written.
@@ -37,23 +40,31 @@ enum class file_fate : std::uint8_t {
   damaged,  ///< It was truncated or overwritten: earlier contents are missing.
 };
 
+/// True for an empty file, and for a recording that holds only its header and is not being written: its recorder was
+/// killed before its command ran. False if there is no file. O(1).
+[[nodiscard]] bool holds_nothing(const std::string& path);
+
 /// Writes a recording: takes rows in any order of time and writes chunks. Each chunk is complete on disk before the
 /// next begins, so after a crash the file is readable up to its last flush. Not thread-safe: one thread owns a writer.
 ///
 /// After an error (a full disk) the file stays valid up to the last complete chunk. The writer drops later rows, and
-/// `flush` and `close` return the error. With `outlives_full_disk` it counts dropped rows until `resume` succeeds, and
-/// keeps up to 64 MiB of each kind of table rows, and the frees of blocks in the file, in memory. If the disk is still
-/// full at the end, `close` replaces the last chunks by rows that report the loss.
+/// `flush` and `close` return the error. With `outlives_failures` it counts dropped rows until `resume` succeeds, and
+/// keeps up to 64 MiB of each kind of table rows, and the frees of blocks in the file, in memory. `close` tries once
+/// more; if the disk is still full, it replaces the last chunks by rows that report the loss.
 class file_writer {
  public:
   /// Creates a file at `path`, visible at once. An existing file is replaced, not truncated: programs that have it open
   /// keep it. Errors: as of `create_unpublished`.
   [[nodiscard]] static result<file_writer> create(const std::string& path, const writer_options& options = {});
   /// Creates a file next to `path` that is moved there by `publish`, and removed if that is not called. An existing
-  /// file stays until then. Errors: io, no_space; invalid_argument if `path` is not a regular file
-  /// (core/base/replacement.hpp); io also if another recording is being written to `path`.
+  /// file stays until then, and is claimed: no other writer can replace it meanwhile. Errors: io, no_space;
+  /// invalid_argument if `path` is not a regular file (core/base/replacement.hpp), or is there and must not be replaced;
+  /// io also if another writer writes or claims it.
   [[nodiscard]] static result<file_writer> create_unpublished(const std::string& path,
                                                               const writer_options& options = {});
+  /// The same, but if there is no file yet, the new one takes the name `path` at once: of several writers that begin in
+  /// the same instant exactly one has it, whatever the file system. See `discard`. Errors: as of `create_unpublished`.
+  [[nodiscard]] static result<file_writer> create_claimed(const std::string& path, const writer_options& options = {});
   /// Creates a recording in `scratch`. Errors: io, no_space.
   [[nodiscard]] static result<file_writer> create(const scratch_file& scratch, const writer_options& options = {});
 
@@ -62,6 +73,9 @@ class file_writer {
   [[nodiscard]] result<void> publish();
   /// Keeps the file under its temporary name (`path`), for a file that could not be published and must not be lost.
   void publish_where_it_is();
+  /// Closes the file and removes it, also if it has its name already; not if it was moved. For a recording that came to
+  /// nothing.
+  void discard();
 
   file_writer(file_writer&&) noexcept;
   file_writer& operator=(file_writer&&) noexcept;
@@ -88,13 +102,17 @@ class file_writer {
   /// Writes all waiting rows, tables first, so that the names of each event precede it.
   result<void> flush();
 
-  /// True if the disk was full at the last write: rows are now counted and dropped.
-  [[nodiscard]] bool is_full() const;
-  /// Tries to continue after a full disk. Returns what was lost, which is also written to the file; nothing if there is
-  /// still no space, or if the disk was not full.
+  /// The first error of a write that was not made good since. Errors: io, no_space.
+  [[nodiscard]] result<void> outcome() const;
+  /// True if the last write failed: rows are now counted and dropped. Only with `outlives_failures`.
+  [[nodiscard]] bool is_stopped() const;
+  /// Tries to continue after a failed write. Returns what was lost, which is also written to the file; nothing if writing
+  /// fails still, or if it had not failed.
   std::optional<dropped_rows> resume();
-  /// What has been lost since the disk became full.
+  /// What has been lost since a write failed.
   [[nodiscard]] const dropped_rows& dropped() const;
+  /// After `close`: false if the file could not be made to say what `dropped` counts.
+  [[nodiscard]] bool says_losses() const;
 
   /// Writes all waiting rows, then the summary rows `rows` (summary_rows.hpp). Their chunks get the time range `over`;
   /// without `over`, the range of the rows' times. Only further summaries and `close` may follow.
@@ -162,6 +180,7 @@ class file_writer {
     std::unique_ptr<state> file;
     std::uint64_t behind = 0;    ///< Offset of the mark in the new file.
     std::size_t unreadable = 0;  ///< Number of skipped chunks.
+    dropped_rows lost;           ///< The rows in these.
   };
   enum class unreadable_chunks : std::uint8_t { fail, pass_over };
   static result<rewritten> rewrite(const state& from, const std::string& path, std::uint64_t mark,

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/format.hpp"
+#include "core/base/full_disk.hpp"
 #include "core/base/origin.hpp"
 #include "core/base/replacement.hpp"
 #include "core/trace/columns/codec.hpp"
@@ -39,10 +41,12 @@ struct file_writer::state : file_writer::waiting_rows {
   int fd = -1;
   std::uint64_t offset = 0;  ///< End of the last complete chunk.
   bool cut_off = false;      ///< The file was truncated from outside.
+  bool ragged = false;       ///< Bytes of an incomplete write may stand behind `offset`.
   std::uint64_t last_string = 0;
   std::uint64_t marked_until = sizeof(file_header);  ///< End of the last flush mark.
   std::optional<error> failure;
-  dropped_rows dropped;  ///< Since the disk became full.
+  dropped_rows dropped;     ///< Since a write failed.
+  bool losses_told = true;  ///< False: the closed file does not say what `dropped` counts.
   std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
   row_encoder encoder;
   std::vector<std::byte> stored;
@@ -122,6 +126,7 @@ struct file_writer::state : file_writer::waiting_rows {
     }
     t.checksum = header_checksum(t);
     if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
+    cut_tail();
     say_origin(origin::stage::closed);
   }
 
@@ -161,24 +166,37 @@ struct file_writer::state : file_writer::waiting_rows {
     return begin;
   }
 
-  /// Writes all bytes or none: an incomplete write is truncated again.
+  /// Cuts off what an incomplete write left.
+  void cut_tail() {
+    if (ragged) ragged = ::ftruncate(fd, static_cast<off_t>(offset)) != 0;
+  }
+
+  /// Writes all bytes or none: an incomplete write is cut off again.
   bool write_all(std::span<const std::byte> bytes) {
+    cut_tail();
     std::size_t done = 0;
     while (done < bytes.size()) {
       const ssize_t wrote = ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
       if (wrote < 0 && errno == EINTR) continue;
       if (wrote <= 0) {
         const int why = wrote < 0 ? errno : ENOSPC;
-        const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-        failure = error{full ? error_code::no_space : error_code::io, "cannot write: " + describe_errno(why), named,
-                        offset, full ? "free some space; what was recorded before is kept" : ""};
-        if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) failure->hint += "; the file may end in a broken chunk";
+        failure = error{code_of_failed_write(why), "cannot write: " + describe_errno(why), named, offset,
+                        is_full_disk(why) ? full_disk_hint(bytes.size()) : ""};
+        ragged = true;
+        cut_tail();
         return false;
       }
       done += static_cast<std::size_t>(wrote);
     }
     offset += bytes.size();
     return true;
+  }
+
+  /// What to do once a write of `bytes` found no room.
+  [[nodiscard]] std::string full_disk_hint(std::size_t bytes) const {
+    if (options.outlives_failures) return "free some space; what was recorded before is kept";
+    return "it needs more than " + format_bytes(static_cast<double>(offset + bytes)) +
+           ": free some space, or name a place with more room";
   }
 
   /// Adds a chunk of another file, with its header in `bytes`. False if it could not be written.
@@ -198,7 +216,7 @@ struct file_writer::state : file_writer::waiting_rows {
     row_encoder::outcome encoded = encoder.encode(rows, stored);
     if (encoded.decoded_bytes > max_chunk_bytes && rows.size() > 1) {
       write_chunk(rows.first(rows.size() / 2), over);
-      write_chunk(rows.subspan(rows.size() / 2), over);
+      if (!failure) write_chunk(rows.subspan(rows.size() / 2), over);
       return;
     }
     if (over) std::tie(encoded.extent.min_time, encoded.extent.max_time) = *over;
@@ -249,13 +267,13 @@ struct file_writer::state : file_writer::waiting_rows {
                                header.max_time, encoded.extent.lowest_event, encoded.extent.highest_event});
   }
 
-  /// Writes the waiting rows of one type, unless the disk is full. `most`: rows per chunk, for types other than events.
+  /// Writes the waiting rows of one type, unless a write has failed. `most`: rows per chunk, for types other than events.
   template <class Row>
   void flush_rows(std::size_t most = max_chunk_rows) {
     buffer<Row>& rows = of<Row>();
     if constexpr (is_event_row<Row>) {
       if (rows.size() != 0 && !failure) write_chunk(rows);
-      if (rows.size() != 0 && is_full()) dropped.take(rows);
+      if (rows.size() != 0 && is_stopped()) dropped.take(rows);
       rows.clear();
     } else {
       std::size_t written = 0;
@@ -264,7 +282,7 @@ struct file_writer::state : file_writer::waiting_rows {
         write_chunk(std::span<const Row>(rows).subspan(written, next));
         if (!failure) written += next;
       }
-      if (is_full()) {
+      if (is_stopped()) {
         wait_longer(rows, written);
       } else {
         rows.clear();
@@ -272,7 +290,7 @@ struct file_writer::state : file_writer::waiting_rows {
     }
   }
 
-  /// Keeps unwritten table rows in memory, at most 64 MiB, until there is space again, as later events refer to them.
+  /// Keeps unwritten table rows in memory, at most 64 MiB, until writes succeed again, as later events refer to them.
   template <class Row>
   void wait_longer(std::vector<Row>& rows, std::size_t written) {
     constexpr std::size_t most_waiting = (std::size_t{64} << 20) / sizeof(Row);
@@ -282,16 +300,25 @@ struct file_writer::state : file_writer::waiting_rows {
     rows.resize(most_waiting);
   }
 
-  /// True if the disk is full and the writer drops and counts rows until `resume` succeeds.
-  [[nodiscard]] bool is_full() const {
-    return options.outlives_full_disk && failure && failure->code == error_code::no_space;
+  /// True if a write has failed, and the writer drops and counts rows until `resume` succeeds.
+  [[nodiscard]] bool is_stopped() const { return options.outlives_failures && failure; }
+
+  /// Writes the frees that were kept, which may be more than a chunk takes.
+  void write_kept_frees() {
+    std::vector<free_event>& frees = dropped.frees;
+    std::size_t written = 0;
+    while (written < frees.size() && !failure) {
+      const std::size_t next = std::min(max_chunk_rows, frees.size() - written);
+      write_chunk(std::span<const free_event>(frees).subspan(written, next));
+      if (!failure) written += next;
+    }
+    frees.erase(frees.begin(), frees.begin() + static_cast<std::ptrdiff_t>(written));
   }
 
   /// Writes the kept frees, and rows that report what was lost.
   void write_losses() {
-    if (!dropped.frees.empty()) write_chunk(std::span<const free_event>(dropped.frees));
+    write_kept_frees();
     if (failure) return;
-    dropped.frees.clear();
     std::vector<loss_event> rows;
     for (const auto& [process, lost] : dropped.processes()) {
       loss_event row;
@@ -317,13 +344,25 @@ struct file_writer::state : file_writer::waiting_rows {
     return rows;
   }
 
-  /// For a disk that stays full: removes chunks from the end of the file until the report of the loss fits. Rows that
-  /// refer to a removed row come after it, so they are removed, too.
-  void write_losses_over_last_chunks() {
+  /// The rest of a file whose last write failed. Tries once more to write what waits. On a disk that stays full the last
+  /// chunks make room for the report of the loss: rows that refer to a removed row come after it, so they are removed, too.
+  void end_stopped() {
     const error why = *failure;
-    dropped.give_up_frees();
+    failure.reset();
+    flush_tables();
+    if (!failure) write_losses();
+    if (failure) dropped.give_up_frees();
+    if (failure && failure->code == error_code::no_space) write_losses_over_last_chunks();
+    losses_told = !failure || dropped.processes().empty();
+    failure = why;
+  }
+
+  /// Removes a MiB or so at most: where even that room does not suffice, others fill the disk, and would take it, too.
+  void write_losses_over_last_chunks() {
+    constexpr std::uint64_t most_removed = std::uint64_t{1} << 20;
     auto& chunks = of<index_row>();
-    while (failure && !dropped.processes().empty() && !chunks.empty()) {
+    const std::uint64_t end = offset;
+    while (failure && !dropped.processes().empty() && !chunks.empty() && end - offset < most_removed) {
       const index_row last = chunks.back();
       const auto losses = last.type == row_type::loss ? read_back<loss_event>(last) : std::nullopt;
       const auto frees = last.type == row_type::free ? read_back<free_event>(last) : std::nullopt;
@@ -340,7 +379,6 @@ struct file_writer::state : file_writer::waiting_rows {
       failure.reset();
       write_losses();
     }
-    failure = why;
   }
 
   void flush_tables() {
@@ -350,7 +388,7 @@ struct file_writer::state : file_writer::waiting_rows {
 #undef SLUICE_FLUSH
   }
 
-  [[nodiscard]] bool takes_rows() const { return fd >= 0 && (!failure || is_full()); }
+  [[nodiscard]] bool takes_rows() const { return fd >= 0 && (!failure || is_stopped()); }
 
   template <class Row>
   void write_if_full() {

@@ -1,17 +1,39 @@
 #include "core/base/replacement.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
+#include <vector>
 
+#include "core/base/privacy.hpp"
 #include "core/base/scratch_file.hpp"
+
+namespace {
+/// As on file systems that cannot rename without replacing, such as NFS.
+std::atomic<bool> replaces_always{false};
+}  // namespace
+
+extern "C" int renameat2(int from, const char* old, int to, const char* name, unsigned flags) noexcept {
+  if (flags != 0 && replaces_always) {
+    errno = EINVAL;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_renameat2, from, old, to, name, flags));
+}
 
 namespace sluice {
 namespace {
@@ -171,7 +193,7 @@ int ended_by(int signal, Begin&& begin) {
 }
 
 TEST_F(replacement_test, is_removed_when_a_signal_ends_the_program) {
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXFSZ}) {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU}) {
     write("a", "old");
     const int ended = ended_by(signal, [&] {
       auto* made = new result<replacement>(replacement::of_file(file("a")));
@@ -186,6 +208,110 @@ TEST_F(replacement_test, is_removed_when_a_signal_ends_the_program) {
     EXPECT_EQ(files(), 1U) << signal;
     EXPECT_EQ(text("a"), "old");
   }
+}
+
+// Several that take one new name in the same instant, on both kinds of file systems.
+TEST_F(replacement_test, takes_a_new_name_once) {
+  constexpr int rounds = 200;
+  constexpr std::size_t takers = 4;
+  for (const bool always : {false, true}) {
+    replaces_always = always;
+    for (int round = 0; round < rounds && !HasFailure(); ++round) {
+      std::array<bool, takers> took{};
+      std::barrier together(takers);
+      std::vector<std::thread> all;
+      for (std::size_t i = 0; i < takers; ++i)
+        all.emplace_back([&, i] {
+          auto made = replacement::of_file(file("a"));
+          const bool written = made && ::write(made->descriptor(), &i, sizeof i) == sizeof i;
+          together.arrive_and_wait();
+          took[i] = written && made->commit().has_value();
+        });
+      for (std::thread& each : all) each.join();
+      EXPECT_EQ(std::count(took.begin(), took.end(), true), 1) << (always ? "without" : "with") << " such a rename";
+      std::size_t content = takers;
+      std::ifstream(file("a"), std::ios::binary).read(reinterpret_cast<char*>(&content), sizeof content);
+      EXPECT_TRUE(content < takers && took[content]) << "the file is not that of the one that took the name";
+      EXPECT_EQ(files(), 1U);
+      fs::remove(file("a"));
+    }
+  }
+  replaces_always = false;
+}
+
+TEST_F(replacement_test, claims_what_it_replaces_for_itself) {
+  write("a", "old");
+  fs::create_symlink("a", file("link"));
+  auto first = replacement::of_file(file("a")), second = replacement::of_file(file("link"));
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->claim_target(), replacement::claim::got);
+  EXPECT_EQ(second->claim_target(), replacement::claim::taken);
+  { const auto gone = std::move(*first); }
+  EXPECT_EQ(second->claim_target(), replacement::claim::got) << "a claim goes with its owner";
+  auto late = replacement::of_file(file("a"));
+  ASSERT_TRUE(late && second->commit());
+  EXPECT_EQ(late->claim_target(), replacement::claim::changed) << "by now it is another file";
+}
+
+/// Runs `what` in a process of its own. Returns its exit status; 128 + n if signal n ended it.
+template <class What>
+int in_child(What&& what) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(what());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+TEST_F(replacement_test, is_as_private_as_what_it_is_made_of) {
+  write("input", "private");
+  write("open", "old");
+  ::chmod(file("input").c_str(), 0600);
+  ::chmod(file("open").c_str(), 0666);
+  const int status = in_child([&] {
+    ::umask(0);
+    privacy::keep_as_private_as(file("input"));
+    auto fresh = replacement::of_file(file("fresh")), unnamed = replacement::of_unnamed_file(file("unnamed")),
+         open = replacement::of_file(file("open")), folder = replacement::of_folder(file("folder"));
+    if (!fresh || !unnamed || !open || !folder) return 1;
+    struct stat about {};
+    for (const auto* each : {&fresh, &unnamed, &open, &folder}) {
+      if (::stat((*each)->path().c_str(), &about) != 0 || (about.st_mode & 077) != 0) return 2;
+    }
+    std::ofstream(file("other")) << "made in another way";
+    if (::stat(file("other").c_str(), &about) != 0 || (about.st_mode & 077) != 0) return 3;
+    return fresh->commit() && unnamed->commit() && open->commit() && folder->commit() ? 0 : 4;
+  });
+  EXPECT_EQ(status, 0);
+  for (const char* name : {"fresh", "unnamed", "open"})
+    EXPECT_EQ(fs::status(file(name)).permissions(), fs::perms(0600)) << name;
+  EXPECT_EQ(fs::status(file("folder")).permissions(), fs::perms(0700));
+}
+
+TEST_F(replacement_test, a_limit_on_the_size_of_files_is_like_a_full_disk) {
+  const rlimit small{4096, 4096};
+  const std::string bytes(10'000, 'x');
+  const auto write_too_much = [&] {
+    auto made = replacement::of_file(file("a"));
+    if (!made || ::write(made->descriptor(), bytes.data(), bytes.size()) != 4096) return 1;
+    return ::write(made->descriptor(), bytes.data(), bytes.size()) == -1 && errno == EFBIG ? 0 : 2;
+  };
+  EXPECT_EQ(in_child([&] {
+              std::signal(SIGXFSZ, SIG_DFL);
+              outlive_file_size_limit();
+              ::setrlimit(RLIMIT_FSIZE, &small);
+              return write_too_much();
+            }),
+            0);
+  // What it starts is ended by the signal, as without us.
+  EXPECT_EQ(in_child([&] {
+              std::signal(SIGXFSZ, SIG_DFL);
+              outlive_file_size_limit();
+              ::setrlimit(RLIMIT_FSIZE, &small);
+              ::execl("/bin/sh", "sh", "-c", ("exec head -c 10000 /dev/zero >" + file("b")).c_str(), nullptr);
+              return 99;
+            }),
+            128 + SIGXFSZ);
 }
 
 TEST_F(replacement_test, without_a_name_is_in_no_folder_until_it_is_committed) {

@@ -1,0 +1,33 @@
+#include "core/base/privacy.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace sluice::privacy {
+namespace {
+
+std::atomic<mode_t> permitted{0777};
+
+/// What the group and others may do. Who may not read a file may not enter a folder either.
+mode_t permissions_of(const struct stat& file) {
+  const mode_t others = file.st_mode & S_IRWXO;
+  const mode_t group = file.st_gid == ::getegid() ? file.st_mode & S_IRWXG : file.st_mode & S_IRWXG & (others << 3);
+  const mode_t both = (group | others) & 066;
+  return S_IRWXU | both | (both & 044) >> 2;
+}
+
+}  // namespace
+
+void keep_as_private_as(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
+  permitted = permitted & permissions_of(file);
+  const mode_t before = ::umask(077);
+  ::umask(before | (0777 & ~permitted));
+}
+
+mode_t allowed() { return permitted; }
+
+}  // namespace sluice::privacy

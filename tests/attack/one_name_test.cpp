@@ -1,0 +1,215 @@
+// Several recorders that want one name in the same instant: one has it, the others end before their programs start.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using collector::recorded;
+using testing::HasSubstr;
+
+/// Two `sluice record`, started by one event, each in the folder "work".
+class one_name : public sluice_program {
+ protected:
+  struct ended {
+    int status = -1;
+    std::string said;
+  };
+
+  /// `names`: what each is given with -o; empty: nothing. The programs say that they ran, and go on until the first of the
+  /// recorders has ended; without names, as both do, they end at once.
+  std::array<ended, 2> record_both(const std::array<std::string, 2>& names, bool force = false) {
+    fs::remove(file("ended"));
+    fs::remove(file("ran"));
+    if (names[0].empty()) write("ended", "");
+    int start[2];
+    EXPECT_EQ(pipe(start), 0);
+    std::array<pid_t, 2> children{};
+    for (std::size_t i = 0; i < 2; ++i) children[i] = begin_at(start, i, names[i], force);
+    close(start[0]);
+    close(start[1]);  // Now both go.
+    std::array<ended, 2> both;
+    for (std::size_t n = 0; n < 2; ++n) {
+      int status = 0;
+      const pid_t child = waitpid(-1, &status, 0);
+      write("ended", "");
+      const std::size_t i = child == children[0] ? 0 : 1;
+      both[i].status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    for (std::size_t i = 0; i < 2; ++i) both[i].said = content_of(file("err" + std::to_string(i)));
+    return both;
+  }
+
+  /// Exactly one recorded its program; the other's never ran. `said`: what the loser says.
+  void expect_one_winner(const std::array<ended, 2>& both, const std::string& place) {
+    const std::size_t winner = both[0].status == 0 ? 0 : 1;
+    const ended &won = both[winner], &lost = both[1 - winner];
+    ASSERT_EQ(won.status, 0) << won.said << lost.said;
+    EXPECT_EQ(lost.status, 125) << lost.said;
+    EXPECT_EQ(std::count(lost.said.begin(), lost.said.end(), '\n'), 1) << lost.said;
+    EXPECT_EQ(content_of(file("ran")), std::to_string(winner) + "\n") << "the program of the other ran";
+    const recorded found(file(place));
+    EXPECT_TRUE(found.snapshot().complete());
+    EXPECT_EQ(found.all<trace::alloc_event>().size(), 1U);
+  }
+
+  [[nodiscard]] std::set<std::string> names_in(const std::string& folder) const {
+    std::set<std::string> all;
+    for (const auto& each : fs::directory_iterator(file(folder))) all.insert(each.path().filename().string());
+    return all;
+  }
+
+  void SetUp() override { fs::create_directory(file("work")); }
+
+ private:
+  pid_t begin_at(const int (&start)[2], std::size_t number, const std::string& name, bool force) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const std::string err = file("err" + std::to_string(number));
+    const int said = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(said, STDERR_FILENO);
+    const std::string script = "echo " + std::to_string(number) + " >>" + file("ran") + "; " + guest +
+                               " succeed; for i in $(seq 3000); do [ -e " + file("ended") +
+                               " ] && exit 0; sleep 0.01; done; exit 9";
+    std::vector<std::string> words = {program_, "record", "--linger", "0"};
+    if (force) words.emplace_back("--force");
+    if (!name.empty()) words.insert(words.end(), {"-o", name});
+    words.insert(words.end(), {"--", "/bin/sh", "-c", script});
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    if (chdir(file("work").c_str()) != 0) _exit(98);
+    close(start[1]);
+    char none = 0;
+    if (read(start[0], &none, 1) != 0) _exit(96);
+    execv(pointers[0], pointers.data());
+    _exit(97);
+  }
+};
+
+// Tried: two with one new name, again and again.
+TEST_F(one_name, a_new_name_is_taken_once) {
+  for (int round = 0; round < 50 && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    expect_one_winner(record_both({"t.sluice", "t.sluice"}), "work/t.sluice");
+    EXPECT_EQ(names_in("work"), std::set<std::string>{"t.sluice"});
+    fs::remove(file("work/t.sluice"));
+  }
+}
+
+// Tried: the same for a recording that both may replace.
+TEST_F(one_name, an_earlier_recording_is_replaced_once) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "work/t.sluice"}).status, 0);
+  for (int round = 0; round < 20 && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const auto both = record_both({"t.sluice", "t.sluice"}, true);
+    expect_one_winner(both, "work/t.sluice");
+    EXPECT_THAT(both[both[0].status == 0 ? 1 : 0].said, HasSubstr("another recording is being written into it"));
+    EXPECT_EQ(names_in("work"), std::set<std::string>{"t.sluice"});
+  }
+}
+
+// Tried: an empty file, as one makes who is given a name by mktemp.
+TEST_F(one_name, an_empty_file_is_replaced_once) {
+  for (int round = 0; round < 10 && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    write("work/t.sluice", "");
+    expect_one_winner(record_both({"t.sluice", "t.sluice"}), "work/t.sluice");
+    fs::remove(file("work/t.sluice"));
+  }
+}
+
+// Tried: one name in two spellings: relative and absolute, through a link to the folder, through a link to the file.
+TEST_F(one_name, a_name_has_many_spellings) {
+  fs::create_directory_symlink("work", file("link"));
+  const std::vector<std::array<std::string, 2>> spellings = {
+      {"t.sluice", "./t.sluice"},
+      {"t.sluice", file("work/t.sluice")},
+      {"t.sluice", "../link/t.sluice"},
+      {file("link/t.sluice"), file("work/../link/./t.sluice")},
+  };
+  for (const auto& both : spellings) {
+    for (int round = 0; round < 5 && !HasFailure(); ++round) {
+      SCOPED_TRACE(both[1]);
+      expect_one_winner(record_both(both), "work/t.sluice");
+      fs::remove(file("work/t.sluice"));
+    }
+  }
+  ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "work/t.sluice"}).status, 0);
+  fs::create_symlink("t.sluice", file("work/other.sluice"));
+  for (int round = 0; round < 5 && !HasFailure(); ++round)
+    expect_one_winner(record_both({"t.sluice", "other.sluice"}, true), "work/t.sluice");
+  EXPECT_TRUE(fs::is_symlink(file("work/other.sluice")));
+}
+
+// Tried: two without a name. Each has one of its own.
+TEST_F(one_name, without_a_name_each_gets_another) {
+  for (int round = 0; round < 10 && !HasFailure(); ++round) {
+    const auto both = record_both({"", ""});
+    EXPECT_EQ(both[0].status, 0) << both[0].said;
+    EXPECT_EQ(both[1].status, 0) << both[1].said;
+    EXPECT_EQ(names_in("work"), (std::set<std::string>{"sh.sluice", "sh-2.sluice"}));
+    for (const char* name : {"work/sh.sluice", "work/sh-2.sluice"}) {
+      EXPECT_EQ(recorded(file(name)).all<trace::alloc_event>().size(), 1U) << name;
+      fs::remove(file(name));
+    }
+  }
+}
+
+/// What a recorder leaves that was killed before its program started.
+class killed_before_its_program : public sluice_program {};
+
+// Tried: the name of a recorder that was killed at once. It holds nothing, so it may be taken, and it is not shown as a
+// recording without a word.
+TEST_F(killed_before_its_program, its_name_is_free_again) {
+  write("empty.sluice", "");
+  ASSERT_EQ(run_sluice({"record", "-o", "header.sluice", "--", guest, "succeed"}).status, 0);
+  fs::resize_file(file("header.sluice"), 64);
+  for (const char* name : {"empty.sluice", "header.sluice"}) {
+    const outcome shown = run_sluice({"report", name});
+    EXPECT_THAT(shown.out + shown.err, testing::AnyOf(HasSubstr("the file is empty"), HasSubstr("its writer died")))
+        << name;
+    const outcome again = run_sluice({"record", "-o", name, "--", guest, "succeed"});
+    EXPECT_EQ(again.status, 0) << name << again.err;
+    EXPECT_EQ(recorded(file(name)).all<trace::alloc_event>().size(), 1U) << name;
+  }
+}
+
+// Tried: recorders killed at the first moments of their runs: their locks go with them, and whatever they leave is a recording.
+TEST_F(killed_before_its_program, its_lock_goes_with_it) {
+  for (int round = 0; round < 20 && !HasFailure(); ++round) {
+    const pid_t child = begin_sluice({"record", "-o", "t.sluice", "--", "sleep", "600"});
+    for (int i = 0; i < 6000 && !exists("t.sluice"); ++i) usleep(500);
+    usleep(static_cast<useconds_t>(round) * 300);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    kill(-child, SIGKILL);  // What it recorded.
+    const outcome again = run_sluice({"record", "--force", "-o", "t.sluice", "--", guest, "succeed"});
+    EXPECT_EQ(again.status, 0) << again.err;
+    EXPECT_EQ(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 1U);
+    fs::remove(file("t.sluice"));
+  }
+}
+
+// Tried: a command that cannot be executed, with a new name: the name is free again.
+TEST_F(killed_before_its_program, a_command_that_cannot_start_leaves_no_file) {
+  write("script", "#!/no/such/interpreter\n");
+  fs::permissions(file("script"), fs::perms::owner_all);
+  EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "./script"}).status, 127);
+  EXPECT_FALSE(exists("t.sluice"));
+}
+
+}  // namespace
+}  // namespace sluice
