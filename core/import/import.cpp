@@ -188,7 +188,17 @@ result<std::shared_ptr<trace::file>> open_any(const std::string& path, const opt
   const auto scratch = scratch_folder::make();
   if (!scratch) return tl::unexpected(scratch.error());
   const std::string imported = scratch->path() + "/imported.sluice";
-  if (const auto made = import_file(path, imported, with); !made) return tl::unexpected(made.error());
+  if (auto made = import_file(path, imported, with); !made) {
+    error& why = made.error();
+    if (why.file == imported && why.code == error_code::no_space) {
+      // The scratch file is ours: the user knows the file to be read, and can choose the folder.
+      why.message = "has to be imported, for which there is too little room in " + scratch_place() + ": " + why.message;
+      why.file = path;
+      why.offset = error::no_offset;
+      why.hint = "name a folder with space in TMPDIR";
+    }
+    return tl::unexpected(why);
+  }
   // From here on, only the open file keeps the scratch file alive.
   return trace::file::open(imported, reading);
 }

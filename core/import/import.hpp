@@ -24,6 +24,11 @@ enum class format : std::uint8_t { unknown, sluice, torch_snapshot, chrome_json,
 /// Detects the format from the first bytes of the content, after gunzipping if needed. Reads a few KiB.
 [[nodiscard]] format recognise(const std::string& path);
 
+/// True if the file is a recording, of Sluice or of another tool. Stricter than `recognise`, which takes any JSON, pickle
+/// or SQLite file for what a user says that it is: here its first 4 KiB must have keys of such a recording, and a database
+/// tables of one. For those who show the files of a whole folder.
+[[nodiscard]] bool holds_recording(const std::string& path);
+
 struct options {
   /// Called by the importing thread with the share done, 0..1, at most a hundred times. May be empty.
   std::function<void(double)> progress;

@@ -111,7 +111,8 @@ action declare_serve(CLI::App& command) {
   command.footer(
       "The address that is printed holds a secret, new for each run: without it, nothing is answered. Of a folder, "
       "the\n"
-      "files directly in it are served, and no links. From another machine: ssh -L N:127.0.0.1:N HOST, then\n"
+      "recordings directly in it are served, by their content, and no links. From another machine: ssh -L "
+      "N:127.0.0.1:N HOST, then\n"
       "`sluice serve --port N` there, and the printed address in the browser here.");
   return [wanted] {
     if (wanted->stdio) {

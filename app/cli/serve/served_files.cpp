@@ -37,12 +37,15 @@ file_version served_files::add(kept& to, file_version newest) {
   return to.versions.back();
 }
 
-result<file_version> served_files::newest(const std::string& key, const opener& open) {
+result<file_version> served_files::newest(const std::string& key, const opener& open, judge may_be_served) {
   auto opened = open();
   if (!opened) return tl::unexpected(opened.error());
-  kept& of = kept_of(key);
+  const auto known = std::find_if(all_.begin(), all_.end(), [&](const kept& each) { return each.key == key; });
   std::string id = id_of(*opened);
-  if (!of.versions.empty() && of.versions.back().id == id) return of.versions.back();
+  if (known != all_.end() && !known->versions.empty() && known->versions.back().id == id)
+    return kept_of(key).versions.back();
+  if (!may_be_served(*opened)) return fail(error_code::foreign, "is not a recording", key);
+  kept& of = kept_of(key);
   return add(of, {std::move(id), trace::local_source_of(std::move(*opened), key)});
 }
 

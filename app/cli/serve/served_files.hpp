@@ -25,9 +25,11 @@ struct file_version {
 class served_files {
  public:
   using opener = std::function<result<regular_file>()>;
+  using judge = bool (*)(const regular_file&);
 
-  /// The newest version of the file `key`. `open`: opens what is there now. Errors: those of `open`.
-  [[nodiscard]] result<file_version> newest(const std::string& key, const opener& open);
+  /// The newest version of the file `key`. `open`: opens what is there now. `may_be_served` is asked once for each file
+  /// that is found there. Errors: those of `open`; foreign, for what may not be served.
+  [[nodiscard]] result<file_version> newest(const std::string& key, const opener& open, judge may_be_served);
   /// The newest version of a recording that another process sends; `first` if it is asked for the first time.
   [[nodiscard]] file_version newest_live(const std::string& key, const std::shared_ptr<trace::byte_source>& first);
   /// A version that was the newest once; without a source if it is not kept any more.

@@ -170,6 +170,12 @@ result<regular_file> file_of_folder(int folder, const std::string& name) {
   return regular_file::of(descriptor, name);
 }
 
+/// Looks at the open file, for by now its name may lead to another.
+bool is_recording(const regular_file& file) {
+  return importing::holds_recording(fmt::format("/proc/self/fd/{}", file.descriptor()));
+}
+bool is_anything(const regular_file&) { return true; }
+
 }  // namespace
 
 site::places::~places() {
@@ -256,7 +262,8 @@ http_answer site::recording(std::string_view path, std::string_view version, std
   if (!is_name(*name) || (in.folder < 0 && *name != in.name)) return not_here();
   const std::string key = path_of(static_cast<std::size_t>(*number), *name);
   const auto open = [&] { return in.folder < 0 ? regular_file::open(in.path) : file_of_folder(in.folder, *name); };
-  const auto newest = in.live ? result<file_version>(files_.newest_live(key, in.live)) : files_.newest(key, open);
+  const auto newest = in.live ? result<file_version>(files_.newest_live(key, in.live))
+                              : files_.newest(key, open, in.folder < 0 ? is_anything : is_recording);
   const file_version about = !version.empty() ? files_.find(key, version) : newest ? *newest : file_version();
   if (!about.source) return not_here();
   return recording_answer(about, newest ? *newest : about, range);
@@ -291,7 +298,7 @@ http_answer site::list() const {
       std::string name = at->path().filename().string();
       std::error_code unknown;
       if (name.starts_with('.') || at->symlink_status(unknown).type() != fs::file_type::regular ||
-          importing::recognise(folder + name) == importing::format::unknown)
+          !importing::holds_recording(folder + name))
         continue;
       names.push_back(std::move(name));
     }

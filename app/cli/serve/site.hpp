@@ -19,8 +19,9 @@ namespace sluice::cli::serve {
 ///   /TOKEN/recordings/            the list of the recordings
 ///   /TOKEN/recordings/N/NAME      the file NAME of the N-th word of the command line, counted from 1
 ///
-/// A named file is served whatever it is, also if the path names another file later. Of a named folder, the regular files
-/// directly in it are served: no links, no hidden files, no folders below it.
+/// A named file is served whatever it is, also if the path names another file later. Of a named folder, the recordings
+/// directly in it are served, by their content (`importing::holds_recording`): no other files, no links, no hidden files,
+/// no folders below it.
 ///
 /// A recording may grow, and another file may take its place. So an answer about one says in `Sluice-Version` which file
 /// it is about, in `Sluice-Newest` which one is there now, and in `Sluice-Growing` (1 or 0) whether its bytes become

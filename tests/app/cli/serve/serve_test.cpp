@@ -23,17 +23,22 @@ using ::testing::Not;
 using ::testing::StartsWith;
 namespace fs = std::filesystem;
 
+/// What is taken for a recording by its first bytes.
+std::string as_recording(const std::string& text) { return "\x89SLUICE\n" + text; }
+
 class serve_verb : public installed_program {
  protected:
   serve_verb() {
     fs::create_directories(file("runs"));
-    for (int i = 0; i < 1000; ++i) digits_ += static_cast<char>('0' + i % 10);
+    digits_ = as_recording("");
+    for (int i = 8; i < 1000; ++i) digits_ += static_cast<char>('0' + i % 10);
     write("runs/digits.sluice", digits_);
   }
   ~serve_verb() override { stop(); }
 
   /// Starts the server, and reads where it is.
   void serve(std::vector<std::string> arguments, const variables& environment = {}) {
+    fs::remove(file("out"));  // Of an earlier server: it would be read before the new one has written its own.
     arguments.insert(arguments.begin(), "serve");
     child_ = begin_sluice(arguments, environment);
     std::string said;
@@ -122,8 +127,8 @@ TEST_F(serve_verb, answers_ranges) {
     std::string body;
     const char* says;
   } const cases[] = {
-      {"bytes=0-9", 206, "0123456789", "bytes 0-9/1000"},
-      {"bytes=5-5", 206, "5", "bytes 5-5/1000"},
+      {"bytes=10-19", 206, "0123456789", "bytes 10-19/1000"},
+      {"bytes=15-15", 206, "5", "bytes 15-15/1000"},
       {"bytes=995-", 206, "56789", "bytes 995-999/1000"},
       {"bytes=-3", 206, "789", "bytes 997-999/1000"},
       {"bytes=-5000", 206, digits_, "bytes 0-999/1000"},
@@ -145,7 +150,7 @@ TEST_F(serve_verb, answers_ranges) {
     EXPECT_EQ(reply.headers["Content-Range"], each.says) << each.wanted;
     EXPECT_EQ(reply.headers["Cache-Control"], "no-store");
   }
-  EXPECT_EQ(get("recordings/1/digits.sluice", "Range: bytes=0-1\r\nIf-Range: \"a\"\r\n").body, digits_);
+  EXPECT_EQ(get("recordings/1/digits.sluice", "Range: bytes=10-11\r\nIf-Range: \"a\"\r\n").body, digits_);
 }
 
 TEST_F(serve_verb, tells_the_size_of_a_file_that_grows) {
@@ -173,7 +178,7 @@ TEST_F(serve_verb, tells_whether_a_recording_grows_and_which_file_it_is) {
 
   // The recording ends: another file takes its place.
   ::close(writer);
-  write("complete", "another file");
+  write("complete", as_recording("another file"));
   fs::rename(file("complete"), path);
   http_reply old = get(place + "?version=" + first);
   EXPECT_EQ(old.body, digits_) << "never bytes of both";
@@ -181,8 +186,8 @@ TEST_F(serve_verb, tells_whether_a_recording_grows_and_which_file_it_is) {
   EXPECT_EQ(old.headers["Sluice-Version"], first);
   const std::string second = old.headers["Sluice-Newest"];
   EXPECT_NE(second, first);
-  EXPECT_EQ(get(place + "?version=" + second).body, "another file");
-  EXPECT_EQ(get(place + "?version=" + first, "Range: bytes=1-3\r\n").body, "123");
+  EXPECT_EQ(get(place + "?version=" + second).body, as_recording("another file"));
+  EXPECT_EQ(get(place + "?version=" + first, "Range: bytes=11-13\r\n").body, "123");
   EXPECT_EQ(get(place).headers["Sluice-Version"], second);
   EXPECT_EQ(get(place + "?version=0-0").status, 404);
   EXPECT_EQ(get(place + "?version=%00").status, 404);
@@ -193,9 +198,9 @@ TEST_F(serve_verb, keeps_few_replaced_files) {
   const std::string place = "recordings/1/digits.sluice";
   const std::string first = head(place).headers["Sluice-Version"];
   for (int i = 0; i < 10; ++i) {
-    write("next", std::to_string(i));
+    write("next", as_recording(std::to_string(i)));
     fs::rename(file("next"), file("runs/digits.sluice"));
-    EXPECT_EQ(get(place).body, std::to_string(i));
+    EXPECT_EQ(get(place).body, as_recording(std::to_string(i)));
   }
   EXPECT_EQ(get(place + "?version=" + first).status, 404);
 }
@@ -218,8 +223,8 @@ TEST_F(serve_verb, answers_one_request_after_another_on_one_connection) {
   serve({"runs"});
   http_client client(port_);
   const std::string target = "/" + token_ + "/recordings/1/digits.sluice";
-  client.send(request(target, "Range: bytes=0-1\r\n") + request(target, {}, "HEAD") +
-              request(target, "Range: bytes=2-3\r\n"));
+  client.send(request(target, "Range: bytes=10-11\r\n") + request(target, {}, "HEAD") +
+              request(target, "Range: bytes=12-13\r\n"));
   EXPECT_EQ(client.read().body, "01");
   EXPECT_EQ(client.read(false).headers["Content-Length"], "1000");
   EXPECT_EQ(client.read().body, "23");
@@ -293,12 +298,54 @@ TEST_F(serve_verb, listens_to_this_machine_only) {
   EXPECT_FALSE(http_client(port_, "127.0.0.2").connected()) << "an address of this machine, but not ours";
 }
 
+// Files of other kinds beside recordings, by the names of recordings, too, and in formats that recordings have as well.
+TEST_F(serve_verb, serves_no_other_files_of_a_folder) {
+  const std::vector<std::pair<std::string, std::string>> others = {
+      {"notes.txt", "the secret"},
+      {"notes.sluice", "the secret"},
+      {"id_rsa", "-----BEGIN OPENSSH PRIVATE KEY-----\nthe secret"},
+      {"settings.json", R"({"password": "the secret"})"},
+      {"list.json", R"([{"token": "the secret"}])"},
+      {"model.pickle", std::string("\x80\x04\x95\x10", 4) + "the secret"},
+      {"empty.sluice", ""},
+      {"short.sluice", "\x89SLUICE"}};
+  for (const auto& [name, text] : others) write("runs/" + name, text);
+  const std::string database = "sqlite3 " + file("runs/cookies.sqlite") +
+                               " \"CREATE TABLE cookies(value); INSERT INTO cookies VALUES('the secret')\"";
+  const bool has_database = std::system(("command -v sqlite3 >/dev/null && " + database).c_str()) == 0;
+  write("runs/trace.json", R"({"schemaVersion": 1, "traceEvents": []})");
+  write("runs/log.csv", "Thread,Time,Action,Pointer,Size,Stream\n");
+  serve({"runs", "runs/notes.txt"});
+  const std::string list = get("recordings/").body;
+  for (const auto& [name, text] : others) {
+    EXPECT_EQ(get("recordings/1/" + name).status, 404) << name;
+    EXPECT_THAT(list, Not(HasSubstr("recordings/1/" + name))) << name;
+  }
+  if (has_database) {
+    EXPECT_EQ(get("recordings/1/cookies.sqlite").status, 404);
+  }
+  for (const char* name : {"trace.json", "log.csv", "digits.sluice"}) {
+    EXPECT_EQ(get(std::string("recordings/1/") + name).status, 200) << name;
+    EXPECT_THAT(list, HasSubstr(std::string("recordings/1/") + name)) << name;
+  }
+  EXPECT_EQ(get("recordings/2/notes.txt").status, 200) << "it was named";
+}
+
+// A recording that was served, whose name another file takes.
+TEST_F(serve_verb, serves_no_other_file_that_takes_the_name_of_a_recording) {
+  serve({"runs"});
+  EXPECT_EQ(get("recordings/1/digits.sluice").body, digits_);
+  write("secret", "the secret");
+  fs::rename(file("secret"), file("runs/digits.sluice"));
+  EXPECT_EQ(get("recordings/1/digits.sluice").status, 404);
+}
+
 // Ways out of a folder: up, absolute, encoded, through links, into other kinds of files.
 TEST_F(serve_verb, serves_nothing_outside_the_named_folder) {
-  write("secret.sluice", "secret");
-  write("runs/.hidden.sluice", "secret");
+  write("secret.sluice", as_recording("secret"));
+  write("runs/.hidden.sluice", as_recording("secret"));
   fs::create_directories(file("runs/below"));
-  write("runs/below/deep.sluice", "secret");
+  write("runs/below/deep.sluice", as_recording("secret"));
   fs::create_symlink("../secret.sluice", file("runs/link.sluice"));
   fs::create_symlink(file("secret.sluice"), file("runs/absolute.sluice"));
   fs::create_symlink("digits.sluice", file("runs/inside.sluice"));
@@ -406,13 +453,13 @@ TEST_F(serve_verb, answers_a_hundred_connections_at_once) {
 TEST_F(serve_verb, keeps_room_for_who_knows_the_secret) {
   serve({"runs"});
   http_client known(port_);
-  known.send(request("/" + token_ + "/recordings/1/digits.sluice", "Range: bytes=0-1\r\n"));
+  known.send(request("/" + token_ + "/recordings/1/digits.sluice", "Range: bytes=10-11\r\n"));
   EXPECT_EQ(known.read().body, "01");
   std::vector<http_client> silent;
   for (int i = 0; i < 400; ++i) silent.emplace_back(port_);
   EXPECT_EQ(get("").status, 200);
   EXPECT_TRUE(silent.front().is_closed_within(3000)) << "the oldest goes first";
-  known.send(request("/" + token_ + "/recordings/1/digits.sluice", "Range: bytes=2-3\r\n"));
+  known.send(request("/" + token_ + "/recordings/1/digits.sluice", "Range: bytes=12-13\r\n"));
   EXPECT_EQ(known.read().body, "23") << "who knew the secret was cut off";
 }
 
