@@ -181,7 +181,9 @@ action declare_demo(CLI::App& command) {
   command.add_option("--device", options->device, "Device to run on (default: CUDA if there is a GPU)")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))
       ->type_name("sim|cuda");
-  command.add_option("-o,--output", options->output, "Recording to write (default: NAME.sluice)")->type_name("FILE");
+  command.add_option("-o,--output", options->output, "Recording to write (default: NAME.sluice)")
+      ->check(output_name())
+      ->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
   command.add_flag("--pace", options->paced, "Slow the simulated device down, to watch it live");
   command.add_option("--seconds", options->seconds, "Approximate length of a paced run")

@@ -78,6 +78,7 @@ result<void> check_place(const export_options& wanted, const exports::format& as
 }
 
 result<exports::outcome> run(const export_options& wanted, const exports::format& as) {
+  if (auto known = exports::check_tables(wanted.tables); !known) return tl::unexpected(known.error());
   if (auto free = check_place(wanted, as); !free) return tl::unexpected(free.error());
   // A pass over a recording comes back to few chunks.
   constexpr std::size_t cache_bytes = std::size_t{32} << 20;
@@ -127,7 +128,10 @@ int export_file(const export_options& wanted) {
 action declare_export(CLI::App& command) {
   auto wanted = std::make_shared<export_options>();
   command.add_option("FILE", wanted->file, "Recording to export")->required()->type_name("");
-  command.add_option("-o,--output", wanted->out, "Output file; - is standard output")->required()->type_name("FILE");
+  command.add_option("-o,--output", wanted->out, "Output file; - is standard output")
+      ->required()
+      ->check(output_name())
+      ->type_name("FILE");
   std::string formats = "Output format (default: from the name of the output):";
   for (const exports::format* each : cli::formats()) formats += fmt::format("\n{}: {}", each->name, each->about);
   command.add_option("--format", wanted->format, formats)->type_name(names_of_formats("|"));

@@ -13,6 +13,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/base/format.hpp"
+#include "core/base/privacy.hpp"
 #include "core/generate/tile.hpp"
 
 namespace sluice::cli {
@@ -40,6 +41,7 @@ int write_trace(const generate_verb& options) {
     complain(allowed.error().to_string());
     return status_usage;
   }
+  privacy::keep_as_private_as(options.recording);
   generate::generate_options what = options.what;
   what.pattern =
       options.pattern == "training" ? generate::program_pattern::training : generate::program_pattern::inference;
@@ -106,7 +108,7 @@ action declare_generate(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--tile", options->recording, "Repeat this recording instead of generating one")
       ->type_name("RECORDING");
-  command.add_option("-o", options->output, "File to write")->required()->type_name("FILE");
+  command.add_option("-o", options->output, "File to write")->required()->check(output_name())->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
   return [options] { return write_trace(*options); };
 }

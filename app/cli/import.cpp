@@ -10,6 +10,7 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/base/privacy.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -48,6 +49,7 @@ int import(const import_options& wanted) {
     complain(possible.error().to_string());
     return status_usage;
   }
+  privacy::keep_as_private_as(wanted.file);
   result<importing::report> done;
   {
     const long_work shown("importing " + wanted.file);
@@ -71,6 +73,7 @@ action declare_import(CLI::App& command) {
       ->required()
       ->type_name("");
   command.add_option("-o,--output", wanted->out, "Recording to write (default: FILE's name with .sluice)")
+      ->check(output_name())
       ->type_name("FILE");
   command.add_option("--memory", wanted->memory_mib, "Memory limit of the import, in MiB")
       ->check(whole_between(16, 1 << 20))

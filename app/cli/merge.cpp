@@ -50,7 +50,7 @@ int merge_files(const merge_verb& wanted) {
 action declare_merge(CLI::App& command) {
   auto wanted = std::make_shared<merge_verb>();
   command.add_option("FILE", wanted->files, "Recordings to merge")->required()->type_name("...");
-  command.add_option("-o", wanted->output, "Recording to write")->required()->type_name("FILE");
+  command.add_option("-o", wanted->output, "Recording to write")->required()->check(output_name())->type_name("FILE");
   command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return merge_files(*wanted); };
 }

@@ -10,6 +10,7 @@
 
 #include "app/cli/verbs.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/privacy.hpp"
 #include "core/symbols/frames.hpp"
 
 namespace sluice::cli {
@@ -108,6 +109,7 @@ result<std::shared_ptr<trace::file>> open_summed_up(const std::string& path, wan
 result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wanted_of_recording wanted,
                                                     const std::vector<std::string>* sources_from,
                                                     std::size_t cache_bytes) {
+  privacy::keep_as_private_as(path);
   trace::reader_options reading;
   reading.cache_bytes = cache_bytes;
   if (sources_from != nullptr) reading.sources_from = *sources_from;

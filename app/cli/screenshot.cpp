@@ -29,6 +29,7 @@
 #include "app/gui/window/picture.hpp"
 #include "app/gui/window/tour.hpp"
 #include "core/base/freed_memory.hpp"
+#include "core/base/privacy.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -140,6 +141,7 @@ result<void> draw(const screenshot_options& wanted) {
   if (!wanted.out.empty())
     if (auto possible = check_output(wanted.out, picture_kind(), wanted.force, std::span(&wanted.file, 1)); !possible)
       return possible;
+  privacy::keep_as_private_as(wanted.file);
   gui::picture_options options;
   options.width = size->first;
   options.height = size->second;
@@ -224,7 +226,7 @@ result<std::string> picture_as_png(const picture_wanted& wanted) {
 action declare_screenshot(CLI::App& command) {
   auto wanted = std::make_shared<screenshot_options>();
   command.add_option("FILE", wanted->file, "Recording to draw (default: the welcome screen)")->type_name("");
-  command.add_option("-o,--output", wanted->out, "PNG file to write")->type_name("FILE");
+  command.add_option("-o,--output", wanted->out, "PNG file to write")->check(output_name())->type_name("FILE");
   command.add_flag("--force", wanted->force, force_help);
   command.add_option("--size", wanted->size, "Size in pixels")->type_name("WxH")->capture_default_str();
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");

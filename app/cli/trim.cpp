@@ -60,7 +60,7 @@ action declare_trim(CLI::App& command) {
   auto wanted = std::make_shared<trim_verb>();
   command.add_option("FILE", wanted->file, "Recording to cut from")->required()->type_name("");
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
-  command.add_option("-o", wanted->output, "Recording to write")->required()->type_name("FILE");
+  command.add_option("-o", wanted->output, "Recording to write")->required()->check(output_name())->type_name("FILE");
   command.add_flag("--redact", wanted->redact, redact_help);
   command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return trim_file(*wanted); };

@@ -104,15 +104,25 @@ result<subject> parse_subject(std::string_view text) {
               "write KIND:ID, as in stream:7; kinds are " + known);
 }
 
-result<outcome> write(const trace::snapshot& from, const format& as, const std::string& path, const options& wanted) {
-  for (const std::string& name : wanted.tables)
+result<void> check_tables(std::span<const std::string> names) {
+  for (const std::string& name : names)
     if (query::find_table(name) == nullptr)
-      return fail(error_code::not_found, "there is no table '" + name + "'", "--table",
+      return fail(error_code::invalid_argument, "there is no table '" + name + "'", "--table",
                   "tables are " + names_of_tables());
+  return {};
+}
+
+result<outcome> write(const trace::snapshot& from, const format& as, const std::string& path, const options& wanted) {
+  if (auto known = check_tables(wanted.tables); !known) return tl::unexpected(known.error());
   job what(from, wanted);
   auto to = output::create(path, as.shape(wanted), wanted.replaces);
   if (!to) return tl::unexpected(to.error());
-  if (auto written = as.write(what, *to); !written) return tl::unexpected(written.error());
+  if (auto written = as.write(what, *to); !written) {
+    // The name that the user gave, not that of the unfinished file.
+    std::string& about = written.error().file;
+    if (!to->path().empty() && about.starts_with(to->path())) about.replace(0, to->path().size(), path);
+    return tl::unexpected(written.error());
+  }
   if (auto placed = to->commit(); !placed) return tl::unexpected(placed.error());
   if (wanted.progress) wanted.progress(1);
   return outcome{what.rows(), to->bytes(), what.notes()};

@@ -124,8 +124,11 @@ struct outcome {
   std::vector<std::string> notes;
 };
 
+/// Checks that there is a table of each name. Errors: invalid_argument, with the names that there are.
+[[nodiscard]] result<void> check_tables(std::span<const std::string> names);
+
 /// Writes `from` to `path` ("-": standard output). An existing file is replaced only after all is written without
-/// error. O(trace) time. Errors: those of the format; not_found for an unknown table or subject.
+/// error. O(trace) time. Errors: those of the format and of `check_tables`; not_found for an unknown subject.
 [[nodiscard]] result<outcome> write(const trace::snapshot& from, const format& as, const std::string& path,
                                     const options& wanted);
 

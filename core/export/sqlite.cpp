@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "core/base/full_disk.hpp"
 #include "core/export/formats.hpp"
 #include "core/export/table_rows.hpp"
 #include "core/query/sql/figure_tables.hpp"
@@ -29,8 +30,11 @@ class database {
 
   [[nodiscard]] result<void> outcome(int code) const {
     if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return {};
-    return fail(code == SQLITE_FULL ? error_code::no_space : error_code::io,
-                std::string("cannot write: ") + sqlite3_errmsg(db_), path_);
+    const int why = sqlite3_system_errno(db_);
+    const bool full = code == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && is_full_disk(why));
+    return fail(full ? error_code::no_space : error_code::io,
+                std::string("cannot write: ") + (full && why != 0 ? describe_errno(why) : sqlite3_errmsg(db_)), path_,
+                full ? "free some space, or name a place with more room" : "");
   }
   [[nodiscard]] result<void> opened() const { return outcome(code_); }
   [[nodiscard]] result<void> run(const std::string& text) {

@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
@@ -16,6 +21,45 @@ TEST_F(command_line_test, an_unknown_verb_is_a_usage_error) {
   const outcome tried = run_sluice({"exfiltrate", "t.sluice"});
   EXPECT_EQ(tried.status, 2);
   EXPECT_THAT(tried.err, HasSubstr("exfiltrate"));
+}
+
+// Tried: an empty name for the output, as a script gives whose variable is not set, to every verb that has an output.
+TEST_F(command_line_test, an_output_without_a_name_is_a_usage_error) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "a.sluice"}).status, 0);
+  const std::vector<std::vector<std::string>> all = {{"record", "-o", "", "--", "touch", "ran"},
+                                                     {"record", "--output=", "--", "touch", "ran"},
+                                                     {"trim", "a.sluice", "-o", ""},
+                                                     {"merge", "a.sluice", "-o", ""},
+                                                     {"import", "a.sluice", "-o", ""},
+                                                     {"generate", "-o", ""},
+                                                     {"demo", "leak", "--device", "sim", "-o", ""},
+#ifdef SLUICE_HAVE_GUI
+                                                     {"screenshot", "a.sluice", "-o", ""},
+#endif
+                                                     {"export", "a.sluice", "--format", "chrome", "-o", ""}};
+  const auto there = std::distance(std::filesystem::directory_iterator(file(".")), {});
+  for (const auto& words : all) {
+    const outcome tried = run_sluice(words);
+    EXPECT_EQ(tried.status, words[0] == "record" ? 125 : 2) << words[0] << tried.err;
+    EXPECT_EQ(std::count(tried.err.begin(), tried.err.end(), '\n'), 1) << tried.err;
+    EXPECT_THAT(tried.err, HasSubstr("-o")) << words[0];
+    EXPECT_EQ(tried.out, "") << words[0];
+  }
+  EXPECT_FALSE(exists("ran"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(file(".")), {}), there);
+}
+
+// Tried: a table that does not exist.
+TEST_F(command_line_test, an_unknown_table_is_a_usage_error) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "a.sluice"}).status, 0);
+  for (const char* format : {"csv", "sqlite"}) {
+    const outcome tried =
+        run_sluice({"export", "a.sluice", "--format", format, "--table", "alloc", "--table", "secrets", "-o", "made"});
+    EXPECT_EQ(tried.status, 2) << tried.err;
+    EXPECT_THAT(tried.err, HasSubstr("there is no table 'secrets'"));
+    EXPECT_THAT(tried.err, HasSubstr("alloc, ")) << "the tables that there are";
+    EXPECT_FALSE(exists("made"));
+  }
 }
 
 }  // namespace

@@ -282,6 +282,48 @@ TEST_F(output_files, a_full_disk_leaves_the_old_file_and_nothing_else) {
   }
 }
 
+// Tried: a disk with no room for the output, with the signal that such a limit sends, too. The message is about the output,
+// says how much room it needs, and names nothing that the user did not.
+TEST_F(output_files, a_full_disk_is_said_of_the_output) {
+  ASSERT_EQ(run_sluice({"generate", "--events", "200000", "-o", "large.sluice"}).status, 0);
+  const auto there = names();
+  for (const char* signal : {"", "trap '' XFSZ; "}) {
+    for (const std::string line : {"trim large.sluice -o out.sluice", "merge large.sluice a.sluice -o out.sluice",
+                                   "generate --events 200000 -o out.sluice", "export large.sluice -o out.json",
+                                   "export large.sluice -o out.sqlite", "export large.sluice --format csv -o folder"}) {
+      const std::string out = line.substr(line.rfind(' ') + 1);
+      EXPECT_EQ(
+          shell(signal + std::string("ulimit -f 64; {SLUICE} ") + line + " 2>&1 | cat >err; exit ${PIPESTATUS[0]}"), 1)
+          << line;
+      const std::string said = content("err");
+      EXPECT_THAT(said, testing::StartsWith("sluice: " + out)) << line;
+      EXPECT_THAT(said, HasSubstr("File too large")) << line;
+      EXPECT_THAT(said, HasSubstr("name a place with more room")) << line;
+      if (out == "out.sluice") {
+        EXPECT_THAT(said, HasSubstr("it needs more than ")) << line;
+      }
+      for (const char* internal : {".part-", "/proc", "recorded before", "large.sluice"})
+        EXPECT_THAT(said, testing::Not(HasSubstr(internal))) << line;
+      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+      EXPECT_EQ(names(), there) << line;
+    }
+  }
+}
+
+// Tried: no room for the scratch file of an import.
+TEST_F(output_files, a_full_disk_is_said_of_the_file_that_must_be_imported) {
+  fs::create_directory(file("scratch"));
+  EXPECT_EQ(
+      shell(
+          "ulimit -f 1; TMPDIR=$PWD/scratch {SLUICE} trim a.json -o out.sluice 2>&1 | cat >err; exit ${PIPESTATUS[0]}"),
+      1);
+  const std::string said = content("err");
+  EXPECT_THAT(said, testing::StartsWith("sluice: a.json: has to be imported"));
+  EXPECT_THAT(said, HasSubstr("/scratch: "));
+  EXPECT_THAT(said, HasSubstr("TMPDIR"));
+  EXPECT_THAT(said, testing::Not(HasSubstr("imported.sluice")));
+}
+
 // Tried: scratch files of runs that end by a signal, a closed pipe and a full disk.
 TEST_F(output_files, scratch_files_are_removed_however_the_run_ends) {
   fs::create_directory(file("scratch"));

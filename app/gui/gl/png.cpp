@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/base/full_disk.hpp"
 #include "core/base/replacement.hpp"
 
 namespace sluice::gui::gl {
@@ -30,8 +31,8 @@ result<void> write_png(const image& picture, const std::string& path) {
   const bool closed = std::fclose(file) == 0;
   const int reason = errno;
   if (written != 0 && closed) return place->commit();
-  return fail(reason == ENOSPC || reason == EFBIG ? error_code::no_space : error_code::io,
-              "the picture could not be written: " + describe_errno(reason), path, "free some space or name another");
+  return fail(code_of_failed_write(reason), "the picture could not be written: " + describe_errno(reason), path,
+              "free some space or name another");
 }
 
 }  // namespace sluice::gui::gl
