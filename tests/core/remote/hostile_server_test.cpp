@@ -14,12 +14,14 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
 #include <thread>
 
 #include "core/remote/live_source.hpp"
 #include "core/trace/file/reader.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/remote/false_server.hpp"
+#include "tests/core/remote/watched.hpp"
 
 namespace sluice::remote {
 namespace {
@@ -28,14 +30,6 @@ namespace fs = std::filesystem;
 using testing::ms;
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-
-bool becomes(const std::function<bool()>& true_) {
-  for (int i = 0; i < 1000; ++i) {
-    if (true_()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
-}
 
 /// The bytes that this process's files without a name have: their lengths, and what they take of the disk.
 struct scratch_bytes {
@@ -51,19 +45,6 @@ scratch_bytes scratch_of_this_process() {
     sum.on_disk += static_cast<std::uint64_t>(about.st_blocks) * 512;
   }
   return sum;
-}
-
-std::vector<std::byte> bytes_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(in), {});
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
-std::size_t kernels_in(const trace::snapshot& of) {
-  std::size_t count = 0;
-  EXPECT_TRUE(of.for_each<trace::kernel_event>([&](const trace::kernel_event&) { ++count; }));
-  return count;
 }
 
 /// Looks until the source says why no more comes.
@@ -85,7 +66,9 @@ class hostile_server : public ::testing::Test {
     recorded_.standard_tables();
     for (int i = 0; i < 10; ++i) recorded_.add_kernel(i * ms, (i + 1) * ms);
     recorded_.flush();
-    true_bytes_ = bytes_of_file(recorded_.path());
+    const std::string text = bytes_of_file(recorded_.path());
+    const auto bytes = std::as_bytes(std::span(text));
+    true_bytes_.assign(bytes.begin(), bytes.end());
   }
 
   /// Greets; then `said` replies.

@@ -14,6 +14,7 @@
 #include "core/remote/live_server.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/remote/false_server.hpp"
+#include "tests/core/remote/watched.hpp"
 
 namespace sluice::remote {
 namespace {
@@ -21,25 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using testing::ms;
-
-bool becomes(const std::function<bool()>& true_) {
-  for (int i = 0; i < 500; ++i) {
-    if (true_()) return true;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return false;
-}
-
-std::size_t kernels_in(const trace::snapshot& of) {
-  std::size_t count = 0;
-  EXPECT_TRUE(of.for_each<trace::kernel_event>([&](const trace::kernel_event&) { ++count; }));
-  return count;
-}
-
-std::string bytes_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 class live_source_test : public ::testing::Test {
  protected:

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "core/trace/file/reader.hpp"
+
+/// What tests of recordings that another process sends look at.
+namespace sluice::remote {
+
+/// True once `condition` holds; false if it does not within 20 s.
+inline bool becomes(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+inline std::size_t kernels_in(const trace::snapshot& of) {
+  std::size_t count = 0;
+  EXPECT_TRUE(of.for_each<trace::kernel_event>([&](const trace::kernel_event&) { ++count; }));
+  return count;
+}
+
+inline std::string bytes_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace sluice::remote
