@@ -1,6 +1,4 @@
 // The command line: dispatches to the verbs, each of which has a file of its own.
-#include <signal.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -141,23 +139,12 @@ int run(int argc, char** argv) {
   return chosen();
 }
 
-/// A write beyond the limit on file sizes then fails with EFBIG, which is taken for a full disk, and does not end the
-/// program. A function, not SIG_IGN: programs that this one starts get the default action back.
-void keep_size_limit_from_ending_us() {
-  struct sigaction action {};
-  if (::sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
-  action.sa_handler = [](int) {};
-  action.sa_flags = SA_RESTART;
-  ::sigaction(SIGXFSZ, &action, nullptr);
-}
-
 }  // namespace
 }  // namespace sluice::cli
 
 int main(int argc, char** argv) {
   sluice::use_few_arenas();
   sluice::cli::add_standard_files();
-  sluice::cli::keep_size_limit_from_ending_us();
   sluice::remove_unfinished_on_signals();
   sluice::outlive_file_size_limit();
   try {
