@@ -239,7 +239,7 @@ class planter {
   void plant() {
     // A host that says what it is called: its name is known from here.
     host_row host;
-    host.id = host_id{1000};
+    host.id = known_host;
     host.name = to_.intern("sikrithost.example");
     to_.add(host);
 #define SLUICE_PLANT(row, kind) plant_rows<row>();
@@ -254,7 +254,9 @@ class planter {
     if constexpr (!std::is_same_v<Row, string_row>) {
       std::uint64_t id = 0;
       for (const form& each : forms) plant_row<Row>(++id, [&] { return filled(each, ++texts_); });
-      for (const std::string_view each : innocent) plant_row<Row>(++id, [&] { return std::string(each); });
+      // A machine may be called anything: its name is taken wherever it stands.
+      if constexpr (!std::is_same_v<Row, host_row>)
+        for (const std::string_view each : innocent) plant_row<Row>(++id, [&] { return std::string(each); });
       if constexpr (std::is_same_v<Row, kernel_event>)
         for (const std::string_view each : innocent_code) plant_row<Row>(++id, [&] { return std::string(each); });
     }
@@ -288,11 +290,14 @@ class planter {
       row.layer = layer::framework;
     }
     if constexpr (std::is_same_v<Row, live_block_event>) row.block = block_id{id + 1000};
+    if constexpr (std::is_same_v<Row, process_row>) row.host = known_host;
     if constexpr (std::is_same_v<Row, frame_row>) row.kind = frame_kind::python;
     if constexpr (std::is_same_v<Row, stack_row>) row.parent = stack_id::none;
     if constexpr (std::is_same_v<Row, attribute_event>) row.target = event_id{1};
     to_.add(row);
   }
+
+  static constexpr host_id known_host{1000};
 
   file_writer& to_;
   unsigned texts_ = 0;
@@ -339,8 +344,9 @@ std::string bytes_of(const std::filesystem::path& path) {
     return all;
   }
   std::string all = unpacked(path);  // Also of files that are not packed.
-  if (path.extension() == ".sluice")
-    for (const string_row& row : opened(path)->tables().strings.rows()) all += "\n" + row.text;
+  if (path.extension() != ".sluice") return all;
+  const auto recording = opened(path);
+  for (const string_row& row : recording->tables().strings.rows()) all += "\n" + row.text;
   return all;
 }
 
@@ -372,11 +378,19 @@ std::string without_zeros(std::string text) {  // UTF-16 of ASCII.
   return text;
 }
 
+/// What each secret has: a fast way to see that there is none.
+constexpr std::array<std::string_view, 5> stems = {"sikrit", "10.51.", "fe80::51c", "de:ad:51:c0", "password=0"};
+
 void expect_none(const std::string& bytes, const std::string& where) {
   const std::array readings = {lower_case(bytes), lower_case(without_percent(without_percent(bytes))),
                                lower_case(without_base64(bytes)), lower_case(without_zeros(bytes))};
+  for (const form& one : forms)
+    ASSERT_TRUE(std::any_of(stems.begin(), stems.end(), [&](auto stem) { return one.secret.starts_with(stem); }))
+        << one.text;
   std::set<std::string_view> found;
   for (const std::string& each : readings) {
+    const auto holds = [&](std::string_view what) { return each.find(what) != std::string::npos; };
+    if (std::none_of(stems.begin(), stems.end(), holds)) continue;
     for (const form& one : forms) {
       const std::size_t at = each.find(one.secret);
       if (at == std::string::npos || !found.insert(one.secret).second) continue;
