@@ -159,12 +159,11 @@ TEST(redact, takes_long_texts_in_proportion_to_their_length) {
   for (const std::string_view piece : pieces) {
     SCOPED_TRACE(piece);
     std::string text;
-    while (text.size() < 200'000) text += piece;
+    while (text.size() < 400'000) text += piece;
     redactor some{redaction::all()};
     some.learn_host("node17.cluster");
     some.learn(text);
-    for (const text_role role : {text_role::code, text_role::path, text_role::plain})
-      EXPECT_FALSE(some.text(text, role).empty());
+    EXPECT_FALSE(some.text(text, text_role::plain).empty());
   }
 }
 
