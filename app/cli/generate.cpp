@@ -13,7 +13,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/base/format.hpp"
-#include "core/base/privacy.hpp"
+#include "core/base/outputs/privacy.hpp"
 #include "core/generate/tile.hpp"
 
 namespace sluice::cli {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "app/cli/verbs.hpp"
+#include "core/base/outputs/privacy.hpp"
 #include "core/base/printable.hpp"
-#include "core/base/privacy.hpp"
 #include "core/symbols/frames.hpp"
 
 namespace sluice::cli {

@@ -53,7 +53,7 @@ enum class wanted_of_recording { rows, figures };
 
 /// Opens `path`, whichever tool wrote it. `sources_from`: folders with sources of an untrusted recording
 /// (core/base/local_files.hpp); one note if sources are hidden. Null: hides all. `cache_bytes`: for decoded chunks. What
-/// the verb writes afterwards is as private as `path` (core/base/privacy.hpp). Errors: as `importing::open_any`.
+/// the verb writes afterwards is as private as `path` (core/base/outputs/privacy.hpp). Errors: as `importing::open_any`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
     const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows,
     const std::vector<std::string>* sources_from = nullptr,

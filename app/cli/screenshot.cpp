@@ -29,7 +29,7 @@
 #include "app/gui/window/picture.hpp"
 #include "app/gui/window/tour.hpp"
 #include "core/base/freed_memory.hpp"
-#include "core/base/privacy.hpp"
+#include "core/base/outputs/privacy.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/full_disk.hpp"
-#include "core/base/privacy.hpp"
+#include "core/base/outputs/full_disk.hpp"
+#include "core/base/outputs/privacy.hpp"
 
 namespace sluice {
 namespace {

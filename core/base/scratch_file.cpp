@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/full_disk.hpp"
+#include "core/base/outputs/full_disk.hpp"
 
 namespace sluice {
 namespace {

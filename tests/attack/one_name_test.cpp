@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/trace/file/byte_source.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
@@ -195,7 +196,10 @@ TEST_F(killed_before_its_program, its_lock_goes_with_it) {
     usleep(static_cast<useconds_t>(round) * 300);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    kill(-child, SIGKILL);  // What it recorded.
+    kill(-child, SIGKILL);  // What it recorded, which has the lock as well until it begins to run.
+    const int left = open(file("t.sluice").c_str(), O_RDONLY);
+    for (int i = 0; i < 6000 && trace::has_writer(left); ++i) usleep(1000);
+    close(left);
     const outcome again = run_sluice({"record", "--force", "-o", "t.sluice", "--", guest, "succeed"});
     EXPECT_EQ(again.status, 0) << again.err;
     EXPECT_EQ(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 1U);

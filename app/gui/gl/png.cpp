@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "core/base/full_disk.hpp"
+#include "core/base/outputs/full_disk.hpp"
 #include "core/base/replacement.hpp"
 
 namespace sluice::gui::gl {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/base/full_disk.hpp"
+#include "core/base/outputs/full_disk.hpp"
 #include "core/base/scratch_file.hpp"
 #include "core/base/thread_scratch.hpp"
 #include "core/figures/unfreed.hpp"

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <vector>
 
-#include "core/base/full_disk.hpp"
 #include "core/base/origin.hpp"
+#include "core/base/outputs/full_disk.hpp"
 #include "core/base/replacement.hpp"
 #include "core/trace/file/same_file.hpp"
 

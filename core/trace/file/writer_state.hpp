@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "core/base/format.hpp"
-#include "core/base/full_disk.hpp"
 #include "core/base/origin.hpp"
+#include "core/base/outputs/full_disk.hpp"
 #include "core/base/replacement.hpp"
 #include "core/trace/columns/codec.hpp"
 #include "core/trace/file/checksum.hpp"

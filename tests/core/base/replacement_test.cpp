@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/privacy.hpp"
+#include "core/base/outputs/privacy.hpp"
 #include "core/base/scratch_file.hpp"
 
 namespace {

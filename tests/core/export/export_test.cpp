@@ -141,7 +141,7 @@ TEST_F(export_test, says_what_is_wrong_with_the_place) {
   wanted.tables = {"cow"};
   const auto unknown = write(*file_->latest(), *find_format("csv"), place("x.csv"), wanted);
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().code, error_code::not_found);
+  EXPECT_EQ(unknown.error().code, error_code::invalid_argument);
 }
 
 TEST_F(export_test, tells_how_far_it_is) {

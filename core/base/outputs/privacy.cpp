@@ -1,4 +1,4 @@
-#include "core/base/privacy.hpp"
+#include "core/base/outputs/privacy.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
