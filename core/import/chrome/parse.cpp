@@ -414,7 +414,7 @@ std::optional<std::vector<std::pair<std::string, std::string>>> json_members(std
   std::vector<std::pair<std::string, std::string>> members;
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  // It keeps the depth if it takes more room. Deeper is a level more than the most.
+  // It keeps the depth if it takes more room. Deeper is a level more than the most; one that is empty it does not count.
   if (parser.allocate(object.size(), most_json_levels + 1)) return std::nullopt;
   if (parser.parse(object.data(), object.size()).get(root)) return std::nullopt;
   const auto text_of = [](const simdjson::dom::element& value) {

@@ -253,7 +253,8 @@ TEST(kineto, the_document_says_clock_devices_and_rank) {
 
 TEST(kineto, members_that_are_nested_too_deep_are_counted_and_not_read) {
   const auto with = [](std::size_t levels) {
-    return imported(R"({"distributedInfo":{"rank":3,"more":)" + std::string(levels, '[') + std::string(levels, ']') +
+    return imported(R"({"distributedInfo":{"rank":3,"more":)" + std::string(levels, '[') + "1" +
+                    std::string(levels, ']') +
                     R"(},"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5.5,"dur":1}]})");
   };
   const imported most = with(99);
