@@ -106,7 +106,7 @@ TEST_F(query_verb, exports_by_the_name_of_the_output) {
   EXPECT_EQ(run("export %F -o picture.xyz").status, 2);
   EXPECT_EQ(run("export %F -o copies.csv --table transfer").status, 2) << "it is there already";
   EXPECT_EQ(run("export %F -o copies.csv --table transfer --force").status, 0);
-  EXPECT_EQ(run("export %F -o copies.csv --table cow --force").status, 1);
+  EXPECT_EQ(run("export %F -o copies.csv --table cow --force").status, 2) << "there is no such table";
   EXPECT_EQ(run("export %F -o x.csv --only cow:1").status, 2);
 }
 
