@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/full_disk.hpp"
+#include "core/base/outputs/full_disk.hpp"
 #include "core/base/scratch_file.hpp"
 #include "core/remote/connection.hpp"
 #include "core/remote/frames.hpp"
