@@ -7,29 +7,29 @@ namespace sluice::replay {
 void holes::put(const hole& made) {
   if (made.begin >= made.end) return;
   auto next = holes_.lower_bound(made.begin);
-  if (next != holes_.begin() && std::prev(next)->second.end > made.begin) --next;
+  if (next != holes_.begin() && std::prev(next)->second.is.end > made.begin) --next;
   while (next != holes_.end() && next->first < made.end) next = erase(next);
   hole whole = made;
-  if (next != holes_.end() && next->first == made.end && next->second.segment == made.segment) {
-    whole.end = next->second.end;
+  if (next != holes_.end() && next->first == made.end && next->second.is.segment == made.segment) {
+    whole.end = next->second.is.end;
     next = erase(next);
   }
   if (next != holes_.begin()) {
     const auto before = std::prev(next);
-    if (before->second.end == made.begin && before->second.segment == made.segment) {
+    if (before->second.is.end == made.begin && before->second.is.segment == made.segment) {
       whole.begin = before->first;
       erase(before);
     }
   }
-  holes_.emplace_hint(next, whole.begin, whole);
-  sizes_[whole.group].insert(sized(whole));
+  const auto sized = sizes_[whole.group].insert({whole.bytes(), whole.begin, whole.segment}).first;
+  holes_.emplace_hint(next, whole.begin, entry{whole, sized});
 }
 
 std::optional<hole> holes::take(std::uint64_t address, std::uint32_t segment) {
   auto place = holes_.upper_bound(address);
   if (place == holes_.begin()) return std::nullopt;
   --place;
-  const hole found = place->second;
+  const hole found = place->second.is;
   if (found.segment != segment || address >= found.end) return std::nullopt;
   erase(place);
   return found;
@@ -37,7 +37,7 @@ std::optional<hole> holes::take(std::uint64_t address, std::uint32_t segment) {
 
 void holes::clear(std::uint64_t begin, std::uint64_t end, std::uint32_t segment) {
   for (auto each = holes_.lower_bound(begin); each != holes_.end() && each->first < end;)
-    each = each->second.segment == segment ? erase(each) : std::next(each);
+    each = each->second.is.segment == segment ? erase(each) : std::next(each);
 }
 
 std::optional<sized_hole> holes::first_from(std::uint32_t group, const sized_hole& least) const {
@@ -53,7 +53,7 @@ std::optional<sized_hole> holes::at(std::uint32_t group, by_size::const_iterator
 }
 
 holes::by_address::iterator holes::erase(by_address::iterator place) {
-  sizes_[place->second.group].erase(sized(place->second));
+  sizes_[place->second.is.group].erase(place->second.sized);
   return holes_.erase(place);
 }
 

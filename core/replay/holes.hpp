@@ -25,7 +25,9 @@ struct sized_hole {
   std::uint64_t begin = 0;
   std::uint32_t segment = 0;
 
-  friend auto operator<=>(const sized_hole&, const sized_hole&) = default;
+  friend bool operator<(const sized_hole& a, const sized_hole& b) {
+    return a.bytes != b.bytes ? a.bytes < b.bytes : a.begin < b.begin;
+  }
 };
 
 /// The holes of all segments, by address and, for each group, by size. These hold after each call:
@@ -55,9 +57,12 @@ class holes {
   [[nodiscard]] std::optional<sized_hole> first_after(std::uint32_t group, const sized_hole& before) const;
 
  private:
-  using by_address = std::map<std::uint64_t, hole>;  ///< The key is `begin`.
+  struct entry {
+    hole is;
+    by_size::const_iterator sized;  ///< The same hole in `sizes_`.
+  };
+  using by_address = std::map<std::uint64_t, entry>;  ///< The key is `begin`.
 
-  [[nodiscard]] static sized_hole sized(const hole& of) { return {of.bytes(), of.begin, of.segment}; }
   [[nodiscard]] std::optional<sized_hole> at(std::uint32_t group, by_size::const_iterator place) const;
   by_address::iterator erase(by_address::iterator place);
 
