@@ -54,6 +54,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 target_include_directories(sluice_options INTERFACE "${CMAKE_SOURCE_DIR}")
 
+if(NOT SLUICE_SANITIZE STREQUAL "")
+  # The standard library checks indices, and front() of an empty container: the sanitizers miss most of these.
+  target_compile_definitions(sluice_options INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
 if(SLUICE_SANITIZE STREQUAL "address")
   target_compile_options(sluice_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
                                                   -fno-omit-frame-pointer)
