@@ -200,8 +200,8 @@ TEST_F(replacement_test, is_removed_when_a_signal_ends_the_program) {
       auto* folder = new result<replacement>(replacement::of_folder(file("f")));
       const std::string inner = (*folder)->path() + "/inner";
       fs::create_directories(inner + "/deeper");
-      for (const std::string& each : {(*folder)->path(), inner, inner + "/deeper"})
-        for (int i = 0; i < 300; ++i) std::ofstream(each + "/" + std::to_string(i)) << "new";
+      for (int i = 0; i < 300; ++i) std::ofstream((*folder)->path() + "/" + std::to_string(i)) << "new";
+      for (const char* each : {"/a", "/deeper/b"}) std::ofstream(inner + each) << "new";
       if (!*made) ::_exit(1);
     });
     EXPECT_EQ(ended, signal);
