@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/import/unread_formats.hpp"
+
 namespace sluice::importing {
 namespace {
 
@@ -29,11 +31,13 @@ bool is_json(std::string_view head) {
   return head[first] == '{' ? head[second] == '"' || head[second] == '}' : head[second] == '{' || head[second] == ']';
 }
 
+bool is_chrome_json(std::string_view head) { return is_json(head) && !is_nsys_lines(head); }
+
 constexpr importer table[] = {
     {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, import_torch_snapshot},
     {format::nsys_sqlite, "Nsight Systems export", is_sqlite, import_nsys_sqlite},
     {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
-    {format::chrome_json, "Chrome trace", is_json, import_chrome_json},
+    {format::chrome_json, "Chrome trace", is_chrome_json, import_chrome_json},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "core/base/lower_case.hpp"
 
@@ -30,6 +31,23 @@ constexpr unread_format perfetto = {"is a Perfetto trace in its binary form, whi
                                     "convert it: traceconv json FILE OUT.json"};
 constexpr unread_format web_page = {"is a web page, perhaps what a server said instead of the file",
                                     "download the recording itself"};
+constexpr unread_format picture_page = {
+    "is a web page with a picture of memory in it, perhaps of export_memory_timeline",
+    "export numbers instead: prof.export_memory_timeline(\"memory.raw.json.gz\")"};
+constexpr unread_format columns = {
+    "is a table in Parquet or Arrow, which is not read",
+    "export a report of Nsight Systems as SQLite: nsys export --type sqlite FILE.nsys-rep"};
+constexpr unread_format nsys_lines = {"is an export of Nsight Systems as lines of JSON, which is not read",
+                                      "export the report as SQLite: nsys export --type sqlite FILE.nsys-rep"};
+constexpr unread_format nsys_table = {"is a table of nsys stats, which sums up or lists a part of a report",
+                                      "open the .sqlite file that nsys stats made beside the report, or make one: "
+                                      "nsys export --type sqlite FILE.nsys-rep"};
+constexpr unread_format rmm_events = {"is an event log of RMM from before version 0.14, which is not read",
+                                      "log with a newer RMM: set RMM_LOG_FILE, or rmm.enable_logging(\"rmm.csv\")"};
+constexpr unread_format rocm_table = {"is a table of rocprof, which holds a part of what was recorded",
+                                      "record with rocprofv3 --sys-trace --output-format rocpd, and open the .db file"};
+constexpr unread_format ascend_table = {"is a table of Ascend's profiler, which holds a part of what was recorded",
+                                        "open the trace_view.json beside it"};
 constexpr unread_format hdf5 = {"is an HDF5 file", "open what the profiler wrote"};
 constexpr unread_format program = {"is a program or a library", "record it: sluice record -- PROGRAM"};
 
@@ -54,6 +72,25 @@ constexpr magic magics[] = {
      "\x7f"
      "ELF"sv,
      &program},
+    {0, "PAR1"sv, &columns},
+    {0, "ARROW1"sv, &columns},
+};
+
+/// What the first line of a table begins with.
+constexpr std::pair<std::string_view, const unread_format*> tables[] = {
+    {"Start (ns),Duration (ns),", &nsys_table},
+    {"Time (%),", &nsys_table},
+    {"Time(%),", &nsys_table},
+    {"Event Type,Device ID,Address,", &rmm_events},
+    {"\"Index\",\"KernelName\",", &rocm_table},
+    {"\"Name\",\"Calls\",\"TotalDurationNs\",", &rocm_table},
+    {"\"Kind\",\"Agent_Id\",", &rocm_table},
+    {"\"Kind\",\"Operation\",", &rocm_table},
+    {"\"Domain\",\"Function\",", &rocm_table},
+    {"Component,Timestamp(us),", &ascend_table},
+    {"Name,Size(KB),Allocation Time(us),", &ascend_table},
+    {"Step Id,Device_id,Model ID,", &ascend_table},
+    {"Device_id,Model ID,Task ID,", &ascend_table},
 };
 
 struct suffix {
@@ -80,12 +117,21 @@ const unread_format* zip_of(std::string_view head) {
   return of_torch ? &torch_file : &zip;
 }
 
+const unread_format* table_of(std::string_view head) {
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
+  for (const auto& [begin, means] : tables)
+    if (head.starts_with(begin)) return means;
+  return nullptr;
+}
+
 bool is_web_page(std::string_view head) {
   const std::string start = lower_case(head.substr(0, 256));
   return has(start, "<!doctype html") || has(start, "<html");
 }
 
 }  // namespace
+
+bool is_nsys_lines(std::string_view head) { return head.starts_with("{\"Type\":") || head.starts_with("{\"Type\" :"); }
 
 const unread_format* find_unread_format(std::string_view head, const std::string& path) {
   if (head.starts_with("PK\x03\x04"sv) || head.starts_with("PK\x05\x06"sv)) return zip_of(head);
@@ -94,7 +140,9 @@ const unread_format* find_unread_format(std::string_view head, const std::string
   // Its lines are "[thread][time][level] [A][Stream 0x1][Upstream 64B]...", in older versions with the level first.
   if (has(head, "RMM LOG BEGIN") || (head.starts_with("[") && has(head, "][Stream ") && has(head, "[Upstream ")))
     return &rmm_debug_log;
-  if (is_web_page(head)) return &web_page;
+  if (is_web_page(head)) return has(head, "data:image/") ? &picture_page : &web_page;
+  if (is_nsys_lines(head)) return &nsys_lines;
+  if (const unread_format* const table = table_of(head)) return table;
   return by_name(path);
 }
 

@@ -17,6 +17,9 @@ struct unread_format {
 /// tell, by its name. Null if the format is unknown.
 [[nodiscard]] const unread_format* find_unread_format(std::string_view head, const std::string& path);
 
+/// True for `nsys export --type json`: each line is an object that begins with its type.
+[[nodiscard]] bool is_nsys_lines(std::string_view head);
+
 /// Recognizes a JSON object by a member: "$schema" of speedscope, "nodes" and "samples" of a CPU profile.
 [[nodiscard]] const unread_format* find_unread_json(std::string_view member, std::string_view value);
 

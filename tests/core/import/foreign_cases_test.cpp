@@ -289,6 +289,9 @@ TEST(foreign_refusals, say_what_the_file_is_and_what_to_do) {
       {"m01b-speedscope.json", {"speedscope profile"}},
       {"m03-nvprof.sqlite", {"nvprof", "nsys export --type sqlite"}},
       {"m04-rmm-debug-log.txt", {"RMM's debug log", "logging_resource_adaptor"}},
+      {"r26j-rmm-2019.csv", {"event log of RMM", "rmm.enable_logging"}},
+      {"r26k-nsys.jsonl", {"lines of JSON", "nsys export --type sqlite"}},
+      {"r26l-nsys-stats.csv", {"table of nsys stats", "nsys export --type sqlite"}},
   };
   for (const auto& [name, words] : cases) {
     const auto path = testing::shared_case(name);

@@ -89,6 +89,31 @@ TEST(import_file, refuses_what_it_does_not_know_and_says_what_it_would) {
   EXPECT_THAT(folder_itself.error().to_string(), HasSubstr("is not a regular file"));
 }
 
+TEST(import_file, names_files_that_are_not_read_and_says_what_to_do) {
+  const own_folder folder;
+  const std::pair<std::string, std::string> cases[] = {
+      {"{\"Type\":48,\"CudaEvent\":{}}\n{\"Type\":80}\n", "nsys export --type sqlite"},
+      {"Time (%),Total Time (ns),Instances\n", "nsys export --type sqlite"},
+      {"\xef\xbb\xbfStart (ns),Duration (ns),CorrId\n", "nsys export --type sqlite"},
+      {"Event Type,Device ID,Address,Stream\nAlloc,0,0x7f,0\n", "rmm.enable_logging"},
+      {"\"Index\",\"KernelName\",\"gpu-id\"\n", "rocprofv3"},
+      {"\"Kind\",\"Agent_Id\",\"Queue_Id\"\n", "--output-format rocpd"},
+      {"Step Id,Device_id,Model ID,Task ID\n", "trace_view.json"},
+      {"PAR1....", "nsys export --type sqlite"},
+      {"<html>\n<img src='data:image/png;base64,iVBO'>", "export_memory_timeline"},
+      {"<!DOCTYPE html><title>404</title>", "download the recording"},
+  };
+  for (const auto& [content, hint] : cases) {
+    const auto refused = import_file(folder.write("file", content), folder.file("out.sluice"));
+    ASSERT_FALSE(refused) << content;
+    EXPECT_EQ(refused.error().code, error_code::foreign) << content;
+    EXPECT_THAT(refused.error().to_string(), HasSubstr(hint)) << content;
+    const auto opened = open_any(folder.file("file"));
+    ASSERT_FALSE(opened) << content;
+    EXPECT_THAT(opened.error().to_string(), HasSubstr(hint)) << content;
+  }
+}
+
 TEST(import_file, refuses_a_recording_of_our_own) {
   const own_folder folder;
   const std::string own = folder.file("own.sluice");
