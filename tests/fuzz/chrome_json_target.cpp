@@ -29,10 +29,28 @@ void run(std::span<const std::uint8_t> input) {
   import_bytes(R"({"traceEvents": [)" + text + R"(], "distributedInfo": {"rank": 1}})");
 }
 
+constexpr std::string_view dialects =
+    R"j({"ph":"M","pid":1,"name":"process_name","args":{"name":"/device:GPU:0"}},)j"
+    R"j({"ph":"X","pid":1,"tid":3,"ts":1,"dur":1,"name":"f","args":{"correlation_id":"7","context_id":"$$1",)j"
+    R"j("kernel_details":"regs:32 static_shared:16 dynamic_shared:4 grid:256,2,1 block:128,1,3 occ_pct:100"}},)j"
+    R"j({"ph":"X","pid":1,"tid":4,"ts":2,"dur":3,"name":"MemcpyH2D","args":{"correlation_id":"8",)j"
+    R"j("memcpy_details":"kind_src:pageable kind_dst:device size:4096 dest:0 async:1"}},)j"
+    R"j({"ph":"X","pid":1,"tid":4,"ts":6,"dur":3,"name":"Memset","args":{"correlation_id":9,"Memset_details":"kind:device num_bytes:64"}},)j"
+    R"j({"ph":"X","pid":7,"tid":1,"ts":1,"dur":0.001,"name":"MemoryAllocation","args":{"allocator_name":"GPU_0_bfc",)j"
+    R"j("allocation_bytes":"4096","addr":"1024","bytes_allocated":"4096","bytes_reserved":"1000000"}},)j"
+    R"j({"ph":"M","name":"process_name","pid":2,"args":{"name":"DEVICE<Intel>[2]"}},)j"
+    R"j({"ph":"X","tid":2,"pid":2,"name":"Tile #1: f(int)[SIMD32 {8; 4; 1} {32; 1; 1}]","cat":"gpu_op","ts":1,"dur":2},)j"
+    R"j({"ph":"X","tid":2,"pid":2,"name":"zeCommandListAppendMemoryCopy(M2D)[8192 bytes]","cat":"gpu_op","ts":1,"dur":4},)j"
+    R"j({"ph":"X","name":"CopyHostToDevice","pid":"6","tid":"1","ts":"9","dur":"2","args":{"BeginNs":"1","dev-id":"1","queue-id":"0"}},)j"
+    R"j({"ph":"M","name":"process_labels","pid":8,"args":{"labels":"NPU 5"}},)j"
+    R"j({"ph":"X","name":"m","pid":8,"tid":2,"ts":"17.250","dur":4,"args":{"Task Type":"MEMCPY_ASYNC","Physic Stream Id":4,)j"
+    R"j("size(B)":6,"operation":"host to device"}})j";
+
 std::vector<bytes> seeds() {
   const std::string whole =
       R"j({}],"deviceProperties":[{"id":0,"name":"g","totalGlobalMem":7}],"baseTimeNanoseconds":5,"x":[)j";
-  return {bytes(events.begin(), events.end()), bytes(whole.begin(), whole.end())};
+  return {bytes(events.begin(), events.end()), bytes(dialects.begin(), dialects.end()),
+          bytes(whole.begin(), whole.end())};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/import/chrome/dialects.hpp"
 #include "core/import/chrome/number.hpp"
 #include "core/import/chrome/pipeline.hpp"
 #include "core/import/chrome/slices.hpp"
@@ -51,6 +52,7 @@ enum kind : std::uint8_t {
   python_functions,
   annotations,
   gpu_annotations,
+  device_ranges,
   memory_instants,
   failed_allocations,
   ranges,
@@ -72,6 +74,7 @@ constexpr std::array<std::string_view, kind_count> kind_names = {
     "Python functions",
     "annotations",
     "GPU annotations",
+    "other ranges of devices",
     "memory instants",
     "failed allocations",
     "ranges",
@@ -154,13 +157,15 @@ class chrome_importer {
           devices(writer),
           slices(writer, tracks),
           work(writer, devices, tracks),
-          memory(writer, devices) {}
+          memory(writer, devices),
+          dialects(tracks, devices) {}
     trace::file_writer& out;
     chrome_tracks tracks;
     kineto_devices devices;
     chrome_slices slices;
     kineto_work work;
     kineto_memory memory;
+    dialect_devices dialects;
   };
 
   result<void> take(const chrome_parsed& piece) {
@@ -276,6 +281,7 @@ class chrome_importer {
 
   void take(const chrome_event& event, const chrome_batch& batch) {
     ++events_;
+    if (is_empty(event) && parts_->dialects.has_devices()) return;
     phases_ += event.phase != 0 ? 1 : 0;
     if (event.phase == 'M') {
       take_metadata(event, batch);
@@ -344,6 +350,11 @@ class chrome_importer {
     }
   }
 
+  /// XLA writes an object without members last.
+  static bool is_empty(const chrome_event& event) {
+    return event.phase == 0 && !event.has_time && event.name.empty() && event.category_text.empty();
+  }
+
   chrome_track& track_of(const chrome_event& event) {
     if (last_track_ == nullptr || !(event.process == last_process_) || !(event.thread == last_thread_) ||
         !event.process.text.empty() || !event.thread.text.empty()) {
@@ -366,8 +377,58 @@ class chrome_importer {
     } else {
       end = begin + event.duration;
     }
+    if (event.category == chrome_category::other && take_dialect(event, batch, begin, end)) return;
     static const chrome_details none;
     const chrome_details& details = event.details == chrome_event::none ? none : batch.details[event.details];
+    take_range(event, details, begin, end);
+  }
+
+  /// Work of a device in the words of another tool than torch.profiler. Returns false if it is none.
+  bool take_dialect(const chrome_event& event, const chrome_batch& batch, time_ns begin, time_ns end) {
+    const std::span<const chrome_argument> arguments(
+        batch.arguments.data() + (event.argument_count == 0 ? 0 : event.arguments), event.argument_count);
+    std::optional<dialect_event> read = read_dialect(event, arguments);
+    if (!read && parts_->dialects.holds_work(event.process, event.thread)) {
+      read = read_bare_work(event);
+    }
+    if (!read) {
+      if (event.argument_count != 0) fault("events' arguments that the model has no place for");
+      if (parts_->dialects.device_name(event.process).empty()) return false;
+      take_row_of_device(event, begin, end);
+      return true;
+    }
+    if (read->without_bytes) fault("copies and memsets whose size is not in the file");
+    if (read->is_instant) {
+      const chrome_track& track = track_of(event);
+      parts_->memory.name_framework("XLA");
+      parts_->memory.add(track.process, track.thread, begin, read->details, false);
+      ++read_[memory_instants];
+      return true;
+    }
+    if (read->of_device) read->details.device = parts_->dialects.number_of(event.process);
+    if (read->category == chrome_category::gpu_user_annotation) {
+      take_row_of_device(event, begin, end);
+      return true;
+    }
+    chrome_event ours = event;
+    ours.category = read->category;
+    ours.name = read->name;
+    take_range(ours, read->details, begin, end);
+    return true;
+  }
+
+  /// What a device's "process" shows beside its work: modules, steps, waits.
+  void take_row_of_device(const chrome_event& event, time_ns begin, time_ns end) {
+    chrome_tracks& tracks = parts_->tracks;
+    const std::string_view row = tracks.thread_name(event.process, event.thread);
+    const std::string_view device = tracks.process_name(event.process);
+    const std::string name = (device.empty() ? "a device" : std::string(device)) + ", " +
+                             (row.empty() ? "row " + std::to_string(event.thread.number) : std::string(row));
+    parts_->slices.add_range(event, begin, end, tracks.beside(tracks.main_process(), name));
+    ++read_[device_ranges];
+  }
+
+  void take_range(const chrome_event& event, const chrome_details& details, time_ns begin, time_ns end) {
     switch (event.category) {
       case chrome_category::kernel:
         parts_->work.add_kernel(event, begin, end, details);
@@ -428,9 +489,11 @@ class chrome_importer {
     for (std::uint32_t i = 0; i < event.argument_count; ++i) {
       const chrome_argument& each = batch.arguments[event.arguments + i];
       if (each.key == "name" && each.quoted) name = each.text;
+      if (each.key == "labels" && event.name == "process_labels") parts_->dialects.note_label(event.process, each.text);
     }
     if (event.name == "process_name") {
       parts_->tracks.name_process(event.process, name);
+      parts_->dialects.note_name(name);
     } else if (event.name == "thread_name") {
       parts_->tracks.name_thread(event.process, event.thread, name);
     } else if (event.name != "process_sort_index" && event.name != "thread_sort_index" &&
@@ -452,6 +515,7 @@ class chrome_importer {
     parts& all = *parts_;
     const auto slices = all.slices.finish();
     const auto work = all.work.finish();
+    all.dialects.finish();
     const auto memory = all.memory.finish(std::min<time_ns>(earliest_, 0));
     work_.set_begin(memory.begin);
     all.devices.finish(all.tracks);

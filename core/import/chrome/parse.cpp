@@ -129,7 +129,9 @@ wants wanted_of(const chrome_event& event) {
     case chrome_category::gpu_user_annotation:
       return wants::details;
     default:
-      return wants::nothing;
+      // Work of devices in other tools' words, which only its arguments tell.
+      return event.phase == 'X' && (event.category_text.empty() || event.category_text == "gpu_op") ? wants::all
+                                                                                                    : wants::nothing;
   }
 }
 

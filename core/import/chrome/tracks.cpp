@@ -110,9 +110,14 @@ void chrome_tracks::name_thread(const chrome_ident& process, const chrome_ident&
   thread_names_[key_of(process, thread)] = trimmed(name);
 }
 
-std::string_view chrome_tracks::thread_name(std::int64_t process, std::int64_t thread) const {
-  const auto known = thread_names_.find(key_of({process, {}}, {thread, {}}));
+std::string_view chrome_tracks::thread_name(const chrome_ident& process, const chrome_ident& thread) const {
+  const auto known = thread_names_.find(key_of(process, thread));
   return known == thread_names_.end() ? std::string_view{} : std::string_view{known->second};
+}
+
+std::string_view chrome_tracks::process_name(const chrome_ident& process) const {
+  const auto known = process_names_.find(key_of(process));
+  return known == process_names_.end() ? std::string_view{} : std::string_view{known->second};
 }
 
 void chrome_tracks::finish() {

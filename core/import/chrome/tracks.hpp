@@ -65,7 +65,12 @@ class chrome_tracks {
   void name_process(const chrome_ident& process, std::string_view name);
   void name_thread(const chrome_ident& process, const chrome_ident& thread, std::string_view name);
   /// The name given to a thread with these numbers; empty if none.
-  [[nodiscard]] std::string_view thread_name(std::int64_t process, std::int64_t thread) const;
+  [[nodiscard]] std::string_view thread_name(std::int64_t process, std::int64_t thread) const {
+    return thread_name(chrome_ident{process, {}}, chrome_ident{thread, {}});
+  }
+  [[nodiscard]] std::string_view thread_name(const chrome_ident& process, const chrome_ident& thread) const;
+  /// The name given to a process so far; empty if none.
+  [[nodiscard]] std::string_view process_name(const chrome_ident& process) const;
   void set_rank(std::int64_t rank) { rank_ = rank; }
 
   /// Calls `visit` for each track.

@@ -19,6 +19,11 @@ void kineto_devices::describe(std::int64_t ordinal, std::string_view name, std::
   properties_[ordinal] = {out_.intern(name), bytes, major, minor};
 }
 
+void kineto_devices::settle(std::int64_t number, std::int64_t ordinal, std::string_view name) {
+  ordinal_by_node_[number] = ordinal;
+  if (!name.empty()) properties_[ordinal].name = out_.intern(name);
+}
+
 void kineto_devices::match_nodes(const std::set<std::int64_t>& of_memory) {
   if (!by_node_) return;
   std::set<std::int64_t> nodes, described;

@@ -39,6 +39,8 @@ class kineto_devices {
   /// Stores the "deviceProperties" of the device with this ordinal.
   void describe(std::int64_t ordinal, std::string_view name, std::uint64_t bytes, std::uint32_t major,
                 std::uint32_t minor);
+  /// Gives the device that work names by `number` an ordinal and, if it is not empty, a name.
+  void settle(std::int64_t number, std::int64_t ordinal, std::string_view name);
   /// Writes the rows again, completed. Streams are named like the threads of the device's process in the file.
   void finish(const chrome_tracks& tracks);
 

@@ -55,7 +55,7 @@ kineto_memory::heap& kineto_memory::heap_of(const instant& of) {
     row.device = made.device;
     row.layer = trace::layer::framework;
     row.kind = made.kind;
-    row.name = out_.intern("PyTorch allocator");
+    row.name = out_.intern(framework_ + " allocator");
     out_.add(row);
   }
   // The total in the first instant includes its own bytes.
@@ -142,7 +142,7 @@ void kineto_memory::refuse(const heap& in, const instant& of) {
   row.device = in.device;
   row.bytes = magnitude(of.bytes);
   row.error = out_of_memory_result;
-  row.name = out_.intern("PyTorch");
+  row.name = out_.intern(framework_);
   out_.add(row);
 }
 

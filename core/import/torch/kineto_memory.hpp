@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +21,8 @@ class kineto_memory {
  public:
   kineto_memory(trace::file_writer& out, kineto_devices& devices) : out_(out), devices_(devices) {}
 
+  /// Names the framework whose allocators the instants are of, if it is not PyTorch.
+  void name_framework(std::string_view name) { framework_ = name; }
   /// Adds an instant. `failed`: the allocation failed.
   void add(trace::process_id process, trace::thread_id thread, trace::time_ns time, const chrome_details& details,
            bool failed);
@@ -75,6 +79,7 @@ class kineto_memory {
   std::vector<instant> instants_;
   std::map<std::tuple<trace::process_id, std::int32_t, std::int32_t>, heap>
       heaps_;  ///< By process, type and number of the device.
+  std::string framework_ = "PyTorch";
   std::uint64_t blocks_ = 0;
   trace::time_ns begin_ = 0;
   figures figures_;
