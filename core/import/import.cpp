@@ -34,7 +34,7 @@ format recognise(const input& source) {
   if (head.starts_with(std::string_view(own, sizeof own)))
     return source.compressed() ? format::unknown : format::sluice;
   for (const importer& each : importers())
-    if (each.recognises(head)) return each.which;
+    if (each.recognises(head, source.path())) return each.which;
   return format::unknown;
 }
 

@@ -16,7 +16,17 @@
 namespace sluice::importing {
 
 /// The format of a file. `sluice` is our own; `unknown` includes files that cannot be read.
-enum class format : std::uint8_t { unknown, sluice, torch_snapshot, chrome_json, nsys_sqlite, rmm_csv };
+enum class format : std::uint8_t {
+  unknown,
+  sluice,
+  torch_snapshot,
+  chrome_json,
+  nsys_sqlite,
+  rmm_csv,
+  torch_snapshot_json,
+  torch_snapshot_sqlite,
+  torch_timeline
+};
 
 /// "PyTorch memory snapshot", "Nsight Systems export", ...; "unknown" for unknown.
 [[nodiscard]] const char* name_of(format which);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/import/nsys/database.hpp"
+#include "core/import/torch/sqlite_pickle.hpp"
 #include "core/import/unread_formats.hpp"
 
 namespace sluice::importing {
@@ -12,13 +14,15 @@ using namespace std::string_view_literals;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 /// True if it begins with the PROTO opcode of protocols 2 to 5.
-bool is_pickle(std::string_view head) {
+bool is_pickle(std::string_view head, const std::string& /*path*/) {
   return head.size() > 2 && head[0] == '\x80' && head[1] >= '\x02' && head[1] <= '\x05';
 }
 
-bool is_sqlite(std::string_view head) { return head.starts_with("SQLite format 3\0"sv); }
+bool is_sqlite(std::string_view head, const std::string& /*path*/) { return head.starts_with("SQLite format 3\0"sv); }
 
-bool is_rmm_csv(std::string_view head) { return head.starts_with("Thread,Time,Action,Pointer,Size,Stream"); }
+bool is_rmm_csv(std::string_view head, const std::string& /*path*/) {
+  return head.starts_with("Thread,Time,Action,Pointer,Size,Stream");
+}
 
 /// True if it begins with an object or an array: Chrome's format allows both.
 bool is_json(std::string_view head) {
@@ -31,10 +35,60 @@ bool is_json(std::string_view head) {
   return head[first] == '{' ? head[second] == '"' || head[second] == '}' : head[second] == '{' || head[second] == ']';
 }
 
-bool is_chrome_json(std::string_view head) { return is_json(head) && !is_nsys_lines(head); }
+bool is_chrome_json(std::string_view head, const std::string& /*path*/) {
+  return is_json(head) && !is_nsys_lines(head);
+}
+
+/// What of `head` is not blank, behind a byte order mark.
+std::string_view solid_of(std::string_view head) {
+  if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
+  return head.substr(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+}
+
+/// True if `head` begins with these characters, between which there may be blanks.
+bool begins_with(std::string_view head, std::string_view characters) {
+  for (const char each : characters) {
+    head = solid_of(head);
+    if (!head.starts_with(each)) return false;
+    head.remove_prefix(1);
+  }
+  return true;
+}
+
+/// An object with the members of a snapshot, or a list of segments.
+bool is_torch_snapshot_json(std::string_view head, const std::string& /*path*/) {
+  if (begins_with(head, "[{")) {
+    return head.find("\"total_size\"") != std::string_view::npos && head.find("\"ph\"") == std::string_view::npos;
+  }
+  if (!begins_with(head, "{\"")) return false;
+  const std::string_view member = head.substr(head.find('"') + 1);
+  for (const std::string_view name : {"segments\"", "device_traces\"", "host_segments\"", "host_traces\"",
+                                      "allocator_settings\"", "external_annotations\""})
+    if (member.starts_with(name)) return true;
+  return false;
+}
+
+/// A list of lists: of numbers, or of lists of them.
+bool is_torch_timeline(std::string_view head, const std::string& /*path*/) {
+  if (!begins_with(head, "[[")) return false;
+  const std::string_view inside = solid_of(head.substr(head.find('[', head.find('[') + 1) + 1));
+  return !inside.empty() &&
+         (inside[0] == '-' || inside[0] == '[' || inside[0] == ']' || (inside[0] >= '0' && inside[0] <= '9'));
+}
+
+bool is_torch_snapshot_sqlite(std::string_view head, const std::string& path) {
+  if (!is_sqlite(head, path)) return false;
+  const auto from = nsys_database::open(path);
+  return from && torch::is_snapshot_database(*from);
+}
 
 constexpr importer table[] = {
     {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, import_torch_snapshot},
+    {format::torch_snapshot_json, "PyTorch memory snapshot as JSON", is_torch_snapshot_json,
+     import_torch_snapshot_json},
+    {format::torch_snapshot_sqlite, "PyTorch memory snapshot in SQLite", is_torch_snapshot_sqlite,
+     import_torch_snapshot_sqlite},
+    {format::torch_timeline, "PyTorch memory timeline", is_torch_timeline, import_torch_timeline},
     {format::nsys_sqlite, "Nsight Systems export", is_sqlite, import_nsys_sqlite},
     {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
     {format::chrome_json, "Chrome trace", is_chrome_json, import_chrome_json},

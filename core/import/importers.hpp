@@ -13,12 +13,16 @@ result<void> import_chrome_json(job& work);
 result<void> import_nsys_sqlite(job& work);
 result<void> import_rmm_csv(job& work);
 result<void> import_torch_snapshot(job& work);
+result<void> import_torch_snapshot_json(job& work);
+result<void> import_torch_snapshot_sqlite(job& work);
+result<void> import_torch_timeline(job& work);
 
 struct importer {
   format which = format::unknown;
   const char* name = "";  ///< For the user: "PyTorch memory snapshot".
-  /// True if a file whose (inflated) content begins with `head`, at most 4 KiB, may be of this format.
-  bool (*recognises)(std::string_view head) = nullptr;
+  /// True if a file may be of this format: `head` is the begin of its (inflated) content, at most 4 KiB. Only those
+  /// that begin like an SQLite file are opened by their `path`.
+  bool (*recognises)(std::string_view head, const std::string& path) = nullptr;
   result<void> (*run)(job& work) = nullptr;
 };
 

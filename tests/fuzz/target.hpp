@@ -29,6 +29,7 @@ target chrome_json_target();
 target nsys_sqlite_target();
 target rmm_csv_target();
 target torch_snapshot_target();
+target torch_forms_target();
 target pickle_target();
 target gz_input_target();
 target live_file_target();

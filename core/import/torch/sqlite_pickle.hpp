@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/import/job.hpp"
+#include "core/import/nsys/reader.hpp"
+#include "core/import/torch/pickle_emitter.hpp"
+
+namespace sluice::importing::torch {
+
+/// A snapshot in the tables `segments`, `blocks` and `device_traces` of an SQLite file as a pickle of the same data,
+/// made piece by piece. Not thread-safe.
+class sqlite_as_pickle {
+ public:
+  /// `from` must live as long as this. Counts in `work` what has no place in a snapshot.
+  sqlite_as_pickle(const nsys_database& from, job& work);
+
+  /// Finds out which devices there are, and starts to read. Errors: unavailable, if no thread can be started.
+  [[nodiscard]] result<void> begin();
+  /// The next bytes of the pickle; 0 at the end.
+  [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
+
+ private:
+  struct block {
+    std::int64_t address = 0, bytes = 0, requested = 0;
+    std::uint32_t state = 0, frames = 0;  ///< Positions in `texts_`.
+  };
+  enum class stage : std::uint8_t { blocks, segments, traces };
+  struct part {
+    stage is = stage::blocks;
+    std::int64_t device = 0;
+  };
+
+  void go_to(std::size_t plan);
+  void take(const nsys_rows& rows, std::size_t plan);
+  void take_block(const nsys_rows& rows, const std::int64_t* row);
+  void take_segment(const nsys_rows& rows, const std::int64_t* row);
+  void take_entry(const nsys_rows& rows, const std::int64_t* row);
+  void put(std::string_view key, std::int64_t cell);
+  void put_frames(std::string_view json);
+  [[nodiscard]] std::uint32_t text_number(std::string_view text);
+  void finish();
+
+  const nsys_database& from_;
+  job& work_;
+  std::vector<part> parts_;
+  std::vector<std::string> conditions_;
+  std::optional<nsys_reader> reader_;
+  std::size_t plan_ = 0;
+  std::size_t taken_ = 0;
+  bool ended_ = false;
+  pickle_emitter out_;
+  std::size_t held_ = 0;                               ///< Bytes of blocks.
+  std::map<std::int64_t, std::vector<block>> blocks_;  ///< By segment.
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, std::uint32_t> text_numbers_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::optional<std::uint32_t>> stacks_;  ///< By hash; none: broken.
+};
+
+/// True if the file has the tables of such a snapshot.
+[[nodiscard]] bool is_snapshot_database(const nsys_database& from);
+
+}  // namespace sluice::importing::torch
