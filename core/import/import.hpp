@@ -25,7 +25,8 @@ enum class format : std::uint8_t {
   rmm_csv,
   torch_snapshot_json,
   torch_snapshot_sqlite,
-  torch_timeline
+  torch_timeline,
+  pprof
 };
 
 /// "PyTorch memory snapshot", "Nsight Systems export", ...; "unknown" for unknown.

@@ -5,6 +5,7 @@
 #include "core/import/nsys/database.hpp"
 #include "core/import/torch/sqlite_pickle.hpp"
 #include "core/import/unread_formats.hpp"
+#include "core/import/xla/xla_formats.hpp"
 
 namespace sluice::importing {
 namespace {
@@ -82,6 +83,8 @@ bool is_torch_snapshot_sqlite(std::string_view head, const std::string& path) {
   return from && torch::is_snapshot_database(*from);
 }
 
+bool is_pprof(std::string_view head, const std::string& /*path*/) { return is_pprof_head(head); }
+
 constexpr importer table[] = {
     {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, import_torch_snapshot},
     {format::torch_snapshot_json, "PyTorch memory snapshot as JSON", is_torch_snapshot_json,
@@ -89,6 +92,7 @@ constexpr importer table[] = {
     {format::torch_snapshot_sqlite, "PyTorch memory snapshot in SQLite", is_torch_snapshot_sqlite,
      import_torch_snapshot_sqlite},
     {format::torch_timeline, "PyTorch memory timeline", is_torch_timeline, import_torch_timeline},
+    {format::pprof, "pprof heap profile", is_pprof, import_pprof},
     {format::nsys_sqlite, "Nsight Systems export", is_sqlite, import_nsys_sqlite},
     {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
     {format::chrome_json, "Chrome trace", is_chrome_json, import_chrome_json},

@@ -11,6 +11,7 @@ namespace sluice::importing {
 
 result<void> import_chrome_json(job& work);
 result<void> import_nsys_sqlite(job& work);
+result<void> import_pprof(job& work);
 result<void> import_rmm_csv(job& work);
 result<void> import_torch_snapshot(job& work);
 result<void> import_torch_snapshot_json(job& work);

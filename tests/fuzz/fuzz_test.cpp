@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                                            symbol_file_target(), sql_text_target(), socket_messages_target(),
                                            settings_target(), options_text_target(), remote_answers_target(),
                                            remote_frames_target(), remote_questions_target(), notes_target(),
-                                           redaction_target(), torch_forms_target(), whatif_target()),
+                                           redaction_target(), torch_forms_target(), xla_files_target(),
+                                           whatif_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 
 }  // namespace
