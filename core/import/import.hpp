@@ -26,7 +26,10 @@ enum class format : std::uint8_t {
   torch_snapshot_json,
   torch_snapshot_sqlite,
   torch_timeline,
-  pprof
+  pprof,
+  rocpd,
+  rpd,
+  rocprofv3_json
 };
 
 /// "PyTorch memory snapshot", "Nsight Systems export", ...; "unknown" for unknown.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/import/nsys/database.hpp"
+#include "core/import/rocm/tables.hpp"
 #include "core/import/torch/sqlite_pickle.hpp"
 #include "core/import/unread_formats.hpp"
 #include "core/import/xla/xla_formats.hpp"
@@ -85,6 +86,22 @@ bool is_torch_snapshot_sqlite(std::string_view head, const std::string& path) {
 
 bool is_pprof(std::string_view head, const std::string& /*path*/) { return is_pprof_head(head); }
 
+bool is_rocpd(std::string_view head, const std::string& path) {
+  if (!is_sqlite(head, path)) return false;
+  const auto from = nsys_database::open(path);
+  return from && rocm::is_rocpd(*from);
+}
+
+bool is_rpd(std::string_view head, const std::string& path) {
+  if (!is_sqlite(head, path)) return false;
+  const auto from = nsys_database::open(path);
+  return from && rocm::is_rpd(*from);
+}
+
+bool is_rocprofv3_json(std::string_view head, const std::string& /*path*/) {
+  return begins_with(head, "{\"") && head.substr(head.find('"') + 1).starts_with("rocprofiler-sdk-tool\"");
+}
+
 constexpr importer table[] = {
     {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, import_torch_snapshot},
     {format::torch_snapshot_json, "PyTorch memory snapshot as JSON", is_torch_snapshot_json,
@@ -93,6 +110,9 @@ constexpr importer table[] = {
      import_torch_snapshot_sqlite},
     {format::torch_timeline, "PyTorch memory timeline", is_torch_timeline, import_torch_timeline},
     {format::pprof, "pprof heap profile", is_pprof, import_pprof},
+    {format::rocpd, "ROCm profile (rocpd)", is_rocpd, import_rocpd},
+    {format::rpd, "rocmProfileData (.rpd)", is_rpd, import_rpd},
+    {format::rocprofv3_json, "rocprofv3's JSON", is_rocprofv3_json, import_rocprofv3_json},
     {format::nsys_sqlite, "Nsight Systems export", is_sqlite, import_nsys_sqlite},
     {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
     {format::chrome_json, "Chrome trace", is_chrome_json, import_chrome_json},

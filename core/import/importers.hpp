@@ -12,6 +12,9 @@ namespace sluice::importing {
 result<void> import_chrome_json(job& work);
 result<void> import_nsys_sqlite(job& work);
 result<void> import_pprof(job& work);
+result<void> import_rocpd(job& work);
+result<void> import_rocprofv3_json(job& work);
+result<void> import_rpd(job& work);
 result<void> import_rmm_csv(job& work);
 result<void> import_torch_snapshot(job& work);
 result<void> import_torch_snapshot_json(job& work);

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                                            settings_target(), options_text_target(), remote_answers_target(),
                                            remote_frames_target(), remote_questions_target(), notes_target(),
                                            redaction_target(), torch_forms_target(), xla_files_target(),
-                                           whatif_target()),
+                                           rocm_files_target(), whatif_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 
 }  // namespace

@@ -31,6 +31,7 @@ target rmm_csv_target();
 target torch_snapshot_target();
 target torch_forms_target();
 target xla_files_target();
+target rocm_files_target();
 target pickle_target();
 target gz_input_target();
 target live_file_target();

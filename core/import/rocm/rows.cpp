@@ -1,0 +1,286 @@
+#include "core/import/rocm/rows.hpp"
+
+#include <algorithm>
+
+namespace sluice::importing::rocm {
+namespace {
+
+/// No recording is longer.
+constexpr std::int64_t longest_ns = std::int64_t{366} * 24 * 3600 * 1'000'000'000;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
+
+trace::direction direction_of_name(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("HOST_TO_DEVICE") || has("HostToDevice")) return trace::direction::h2d;
+  if (has("DEVICE_TO_HOST") || has("DeviceToHost")) return trace::direction::d2h;
+  if (has("DEVICE_TO_DEVICE") || has("DeviceToDevice")) return trace::direction::d2d;
+  if (has("PeerToPeer")) return trace::direction::p2p;
+  if (has("HOST_TO_HOST") || has("HostToHost")) return trace::direction::h2h;
+  return trace::direction::unknown;
+}
+
+}  // namespace
+
+bool rows::is_plausible(const place& at, const char* what) {
+  const bool good =
+      at.begin >= begin_ && at.end >= at.begin && at.begin - begin_ <= longest_ns && at.end - at.begin <= longest_ns;
+  if (!good) work_.not_understood(std::string(what) + " with an impossible time");
+  return good;
+}
+
+trace::process_id rows::process(std::int64_t pid) {
+  const auto [known, fresh] = processes_.try_emplace(pid);
+  if (fresh) {
+    known->second.id = static_cast<trace::process_id>(processes_.size());
+    known->second.pid = static_cast<std::uint64_t>(std::max<std::int64_t>(pid, 0));
+    work_.out().add(known->second);
+  }
+  return known->second.id;
+}
+
+void rows::name_process(std::int64_t pid, std::string_view command) {
+  static_cast<void>(process(pid));
+  processes_[pid].command = work_.out().intern(command);
+}
+
+rows::thread_place rows::thread(std::int64_t pid, std::int64_t tid) {
+  const trace::process_id owner = process(pid);
+  const auto [known, fresh] = threads_.try_emplace({pid, tid});
+  if (fresh) {
+    known->second = static_cast<trace::thread_id>(threads_.size());
+    trace::thread_row row;
+    row.id = known->second;
+    row.process = owner;
+    row.tid = static_cast<std::uint64_t>(std::max<std::int64_t>(tid, 0));
+    work_.out().add(row);
+  }
+  return {owner, known->second};
+}
+
+void rows::add_agent(const agent_key& key, bool is_gpu, std::int64_t ordinal, std::string_view name,
+                     std::uint64_t memory) {
+  agent& made = agents_[key];
+  made.is_gpu = is_gpu;
+  if (!is_gpu || made.device != trace::device_id::none) return;
+  const auto gpus = std::count_if(agents_.begin(), agents_.end(), [](const auto& each) { return each.second.is_gpu; });
+  made.device = static_cast<trace::device_id>(gpus);
+  trace::device_row row;
+  row.id = made.device;
+  row.kind = trace::device_kind::cuda;
+  row.ordinal = ordinal;
+  row.memory_bytes = memory;
+  row.name = work_.out().intern(name);
+  work_.out().add(row);
+}
+
+const rows::agent* rows::agent_of(const agent_key& key) const {
+  const auto known = agents_.find(key);
+  return known == agents_.end() ? nullptr : &known->second;
+}
+
+/// The device that works: a GPU even where the file does not describe it.
+trace::device_id rows::device(const agent_key& key) {
+  if (const agent* known = agent_of(key)) return known->device;
+  if (key.id < 0) return {};
+  add_agent(key, true, key.id, {}, 0);
+  return agents_[key].device;
+}
+
+trace::stream_id rows::stream(trace::process_id process, trace::device_id device, std::int64_t queue) {
+  if (queue < 0 || device == trace::device_id::none) return {};
+  const auto [known, fresh] = streams_.try_emplace({device, queue});
+  if (fresh) {
+    known->second = static_cast<trace::stream_id>(streams_.size());
+    trace::stream_row row;
+    row.id = known->second;
+    row.process = process;
+    row.device = device;
+    row.handle = static_cast<std::uint64_t>(queue);
+    work_.out().add(row);
+  }
+  return known->second;
+}
+
+template <class Row>
+void rows::begin_work(Row& row, const place& at, trace::device_id device) {
+  row.time = at.begin - begin_;
+  row.end = at.end - begin_;
+  row.process = process(at.pid);
+  row.device = device;
+  row.stream = stream(row.process, device, at.queue);
+  row.correlation = at.correlation;
+  if (const call_table::call* by = calls_.find(at.correlation)) {
+    row.call = by->id;
+    row.process = by->process_of();
+    row.thread = by->thread_of();
+    row.enqueued = by->begin;
+    if constexpr (requires { row.asynchronous; }) row.asynchronous = by->asynchronous != 0;
+  }
+}
+
+void rows::add_kernel(const place& at, const kernel& about) {
+  if (!is_plausible(at, "kernels")) return;
+  const agent_key unnamed{at.agent.set, -2};
+  if (at.agent.id < 0) add_agent(unnamed, true, 0, "a GPU that the file does not name", 0);
+  trace::kernel_event made;
+  begin_work(made, at, device(at.agent.id < 0 ? unnamed : at.agent));
+  made.name = work_.out().intern(about.name.empty() ? std::string_view("(unnamed kernel)") : about.name);
+  made.grid_x = about.grid[0];
+  made.grid_y = about.grid[1];
+  made.grid_z = about.grid[2];
+  made.block_x = about.block[0];
+  made.block_y = about.block[1];
+  made.block_z = about.block[2];
+  made.static_shared = about.shared;
+  overruns_.add(made);
+  work_.out().add(made);
+  work_.read("kernels");
+}
+
+void rows::add_copy(const place& at, const copy& about) {
+  if (!is_plausible(at, "copies")) return;
+  trace::transfer_event made;
+  const agent* const from = agent_of(about.source);
+  const agent* const to = agent_of(about.destination);
+  const bool to_gpu = to != nullptr && to->is_gpu, from_gpu = from != nullptr && from->is_gpu;
+  made.direction = direction_of_name(about.name);
+  if (from != nullptr && to != nullptr) {
+    made.direction = from_gpu && to_gpu ? from == to ? trace::direction::d2d : trace::direction::p2p
+                     : to_gpu           ? trace::direction::h2d
+                     : from_gpu         ? trace::direction::d2h
+                                        : trace::direction::h2h;
+  }
+  const trace::device_id worker = to_gpu ? to->device : from_gpu ? from->device : device(at.agent);
+  begin_work(made, at, worker);
+  if (made.direction == trace::direction::p2p) made.peer = from->device;
+  // Of host memory it is not said whether it is pinned.
+  const bool from_device = made.direction == trace::direction::d2h || made.direction == trace::direction::d2d ||
+                           made.direction == trace::direction::p2p;
+  const bool to_device = made.direction == trace::direction::h2d || made.direction == trace::direction::d2d ||
+                         made.direction == trace::direction::p2p;
+  if (from_device) made.source_kind = trace::memory_kind::device;
+  if (to_device) made.destination_kind = trace::memory_kind::device;
+  made.source_address = about.source_address;
+  made.destination_address = about.destination_address;
+  if (about.bytes < 0 || about.bytes > most_bytes) {
+    work_.not_understood("copies and memsets whose size is not in the file");
+  } else {
+    made.bytes = static_cast<std::uint64_t>(about.bytes);
+  }
+  work_.out().add(made);
+  work_.read("copies");
+}
+
+void rows::add_memset(const place& at, std::uint64_t bytes) {
+  if (!is_plausible(at, "memsets")) return;
+  trace::memset_event made;
+  begin_work(made, at, device(at.agent));
+  made.kind = trace::memory_kind::device;
+  made.bytes = bytes;
+  if (bytes == 0) work_.not_understood("copies and memsets whose size is not in the file");
+  work_.out().add(made);
+  work_.read("memsets");
+}
+
+void rows::allocate(const place& at, std::uint64_t address, std::uint64_t bytes, trace::memory_kind kind,
+                    std::string_view name) {
+  if (!is_plausible(at, "allocations")) return;
+  if (bytes > static_cast<std::uint64_t>(most_bytes)) {
+    work_.not_understood("allocations of an impossible size");
+    return;
+  }
+  const thread_place where = thread(at.pid, at.tid);
+  trace::alloc_event made;
+  made.time = at.end - begin_;
+  made.call_begin = at.begin - begin_;
+  made.process = where.process;
+  made.thread = where.thread;
+  made.block = static_cast<trace::block_id>(++blocks_);
+  made.layer = trace::layer::driver;
+  const agent* const owner = agent_of(at.agent);
+  // Of host memory it is not said whether it is pinned.
+  made.kind = owner != nullptr && !owner->is_gpu ? trace::memory_kind::unknown : kind;
+  made.device = owner == nullptr ? device(at.agent) : owner->device;
+  made.address = address;
+  made.bytes = bytes;
+  made.correlation = at.correlation;
+  made.name = work_.out().intern(name);
+  work_.out().add(made);
+  work_.read("allocations");
+  const auto [known, fresh] = live_.try_emplace({at.pid, address}, block{made.block, made.device});
+  if (fresh) return;
+  work_.not_understood("allocations at an address whose free is not in the file; it is inferred");
+  trace::free_event gone;
+  gone.time = made.time;
+  gone.process = where.process;
+  gone.source = trace::provenance::inferred;
+  gone.layer = trace::layer::driver;
+  gone.block = known->second.id;
+  gone.address = address;
+  work_.out().add(gone);
+  known->second = {made.block, made.device};
+}
+
+void rows::release(const place& at, std::uint64_t address) {
+  if (!is_plausible(at, "frees")) return;
+  const auto known = live_.find({at.pid, address});
+  if (known == live_.end()) {
+    // Frees of nothing and of what was there before have no size.
+    work_.not_understood("frees of what was not allocated in the file");
+    return;
+  }
+  const thread_place where = thread(at.pid, at.tid);
+  trace::free_event gone;
+  gone.time = at.begin - begin_;
+  gone.completed = at.end - begin_;
+  gone.process = where.process;
+  gone.thread = where.thread;
+  gone.layer = trace::layer::driver;
+  gone.block = known->second.id;
+  gone.address = address;
+  gone.correlation = at.correlation;
+  work_.out().add(gone);
+  live_.erase(known);
+  work_.read("frees");
+}
+
+void rows::add_call(const place& at, std::string_view name) {
+  if (!is_plausible(at, "calls")) return;
+  const thread_place where = thread(at.pid, at.tid);
+  trace::api_call_event made;
+  made.time = at.begin - begin_;
+  made.end = at.end - begin_;
+  made.process = where.process;
+  made.thread = where.thread;
+  made.name = work_.out().intern(name);
+  made.correlation = at.correlation;
+  call_table::call call;
+  call.id = static_cast<trace::event_id>(work_.out().add(made));
+  call.begin = made.time;
+  call.thread = static_cast<std::uint32_t>(raw(where.thread));
+  call.process = static_cast<std::uint32_t>(raw(where.process)) & 0x7fff'ffffU;
+  call.asynchronous = name.find("Async") != std::string_view::npos ? 1 : 0;
+  calls_.put(at.correlation, call);
+  work_.read("calls");
+}
+
+void rows::add_range(const place& at, std::string_view name, std::string_view domain) {
+  if (!is_plausible(at, "ranges")) return;
+  const thread_place where = thread(at.pid, at.tid);
+  trace::host_range_event made;
+  made.time = at.begin - begin_;
+  made.end = at.end - begin_;
+  made.process = where.process;
+  made.thread = where.thread;
+  made.name = work_.out().intern(name);
+  made.domain = work_.out().intern(domain);
+  work_.out().add(made);
+  work_.read("ranges");
+}
+
+void rows::finish() {
+  for (const auto& [pid, row] : processes_) work_.out().add(row);
+  if (overruns_.found() != 0) work_.not_understood(kernel_overruns::words, overruns_.found());
+}
+
+}  // namespace sluice::importing::rocm

@@ -1,0 +1,106 @@
+#include "core/import/rocm/tables.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <system_error>
+
+namespace sluice::importing::rocm {
+
+result<void> read_tables(const nsys_database& from, const std::vector<table_step>& steps, job& work) {
+  std::vector<const table_step*> taken;
+  std::vector<nsys_plan> plans;
+  std::uint64_t all = 1, done = 0;
+  for (const table_step& each : steps) {
+    if (!from.has(each.table)) continue;
+    const auto missing =
+        std::find_if(each.columns.begin(), each.columns.begin() + static_cast<std::ptrdiff_t>(each.required),
+                     [&](const nsys_column& column) { return !from.has(each.table, column.name); });
+    if (missing != each.columns.begin() + static_cast<std::ptrdiff_t>(each.required)) {
+      work.not_understood("tables without the column '" + std::string(missing->name) +
+                          "': " + each.table.substr(0, 80));
+      continue;
+    }
+    taken.push_back(&each);
+    plans.push_back({each.table, each.columns, each.required, {}});
+    for (const auto& table : from.tables())
+      if (table.name == each.table) all += table.rows;
+  }
+  std::optional<nsys_reader> reader;
+  try {
+    reader.emplace(from, std::move(plans));
+  } catch (const std::system_error& refused) {
+    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
+                "allow more processes and threads (ulimit -u)");
+  }
+  while (const nsys_reader::batch* batch = reader->next()) {
+    for (std::size_t i = 0; i < batch->rows.size(); ++i)
+      taken[batch->plan]->take(cells{batch->rows, batch->rows.row(i)});
+    done += batch->rows.size();
+    const double share = static_cast<double>(done) / static_cast<double>(std::max(all, done + 1));
+    if (auto ready = work.advance(share); !ready) return ready;
+  }
+  for (const auto& broken : reader->broken()) {
+    work.not_understood("tables that cannot be read to their ends: " + taken[broken.plan]->table.substr(0, 80));
+    work.say(trace::severity::warning, broken.why.to_string());
+  }
+  return {};
+}
+
+void text_table::put(std::int64_t id, std::string_view text) {
+  constexpr std::size_t overhead = 80;  // Of an entry of the table.
+  held_ += text.size() + overhead;
+  if (held_ <= most_bytes) {
+    texts_.insert_or_assign(id, std::string(text));
+  } else {
+    work_.not_understood("texts beyond what memory may hold");
+  }
+}
+
+std::string_view text_table::find(std::int64_t id) const {
+  const auto known = texts_.find(id);
+  return known == texts_.end() ? std::string_view{} : std::string_view{known->second};
+}
+
+std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>& tables, const char* column) {
+  const nsys_column columns[] = {{column}};
+  std::int64_t lowest = INT64_MAX;
+  nsys_rows rows;
+  for (const std::string& table : tables) {
+    if (!from.has(table, column)) continue;
+    // What cannot be read to its end is counted when its rows are read.
+    static_cast<void>(from.read(
+        table, columns, {}, 4096, [&] { return &rows; },
+        [&](const nsys_rows* got) {
+          for (std::size_t i = 0; i < got->size(); ++i)
+            if (got->row(i)[0] > 0) lowest = std::min(lowest, got->row(i)[0]);
+          return true;
+        }));
+  }
+  return lowest == INT64_MAX ? 0 : lowest;
+}
+
+std::uint64_t rows_in(const nsys_database& from, std::string_view table) {
+  const auto& columns = from.columns_of(table);
+  if (columns.empty()) return 0;
+  const nsys_column first[] = {{columns.front().c_str()}};
+  std::uint64_t rows = 0;
+  nsys_rows batch;
+  static_cast<void>(from.read(
+      table, first, {}, 4096, [&] { return &batch; },
+      [&](const nsys_rows* got) {
+        rows += got->size();
+        return true;
+      }));
+  return rows;
+}
+
+bool is_rocpd(const nsys_database& from) {
+  return std::any_of(from.tables().begin(), from.tables().end(), [](const auto& table) {
+    const std::string_view name = table.name;
+    return name.starts_with("rocpd_info_") || name.starts_with("rocpd_kernel_dispatch");
+  });
+}
+
+bool is_rpd(const nsys_database& from) { return from.has("rocpd_op") && from.has("rocpd_string"); }
+
+}  // namespace sluice::importing::rocm
