@@ -27,6 +27,7 @@ enum class format : std::uint8_t {
   torch_snapshot_sqlite,
   torch_timeline,
   pprof,
+  xspace,
   rocpd,
   rpd,
   rocprofv3_json

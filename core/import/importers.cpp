@@ -85,6 +85,7 @@ bool is_torch_snapshot_sqlite(std::string_view head, const std::string& path) {
 }
 
 bool is_pprof(std::string_view head, const std::string& /*path*/) { return is_pprof_head(head); }
+bool is_xspace(std::string_view head, const std::string& /*path*/) { return is_xspace_head(head); }
 
 bool is_rocpd(std::string_view head, const std::string& path) {
   if (!is_sqlite(head, path)) return false;
@@ -110,6 +111,7 @@ constexpr importer table[] = {
      import_torch_snapshot_sqlite},
     {format::torch_timeline, "PyTorch memory timeline", is_torch_timeline, import_torch_timeline},
     {format::pprof, "pprof heap profile", is_pprof, import_pprof},
+    {format::xspace, "XLA profile (xplane.pb)", is_xspace, import_xspace},
     {format::rocpd, "ROCm profile (rocpd)", is_rocpd, import_rocpd},
     {format::rpd, "rocmProfileData (.rpd)", is_rpd, import_rpd},
     {format::rocprofv3_json, "rocprofv3's JSON", is_rocprofv3_json, import_rocprofv3_json},

@@ -20,6 +20,7 @@ result<void> import_torch_snapshot(job& work);
 result<void> import_torch_snapshot_json(job& work);
 result<void> import_torch_snapshot_sqlite(job& work);
 result<void> import_torch_timeline(job& work);
+result<void> import_xspace(job& work);
 
 struct importer {
   format which = format::unknown;

@@ -34,6 +34,8 @@ struct input::state {
   z_stream stream{};
   std::vector<std::byte> stored;
   std::vector<std::byte> head;
+  byte_source converted;  ///< Gives the content instead of the file, if set.
+  std::function<double()> share_converted;
 
   ~state() {
     if (inflating) inflateEnd(&stream);
@@ -111,6 +113,7 @@ struct input::state {
   }
 
   result<std::size_t> read(std::span<std::byte> into) {
+    if (converted) return converted(into);
     auto got = compressed ? read_inflated(into) : read_stored(into);
     if (got) given += *got;
     return got;
@@ -144,6 +147,14 @@ result<input> input::open(const std::string& path) {
   return input(std::move(s));
 }
 
+result<input> input::open_as(const std::string& path, byte_source read, std::function<double()> share) {
+  auto made = open(path);
+  if (!made) return made;
+  made->state_->converted = std::move(read);
+  made->state_->share_converted = std::move(share);
+  return made;
+}
+
 const std::string& input::path() const { return state_->path; }
 bool input::compressed() const { return state_->compressed; }
 std::uint64_t input::file_bytes() const { return state_->size; }
@@ -153,6 +164,7 @@ result<std::size_t> input::read(std::span<std::byte> into) { return state_->read
 const error* input::damage() const { return state_->damage ? &*state_->damage : nullptr; }
 
 double input::share_read() const {
+  if (state_->share_converted) return state_->share_converted();
   return state_->size == 0 ? 1.0
                            : std::min(1.0, static_cast<double>(state_->offset) / static_cast<double>(state_->size));
 }

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/import/byte_source.hpp"
 
 namespace sluice::importing {
 
@@ -16,6 +18,9 @@ class input {
  public:
   /// Errors: not_found; io, also if it is not a regular file.
   [[nodiscard]] static result<input> open(const std::string& path);
+  /// The content of `path` as another format: `read` gives its bytes, and `share` the share of the file that was read for
+  /// them. Errors: those of `open`.
+  [[nodiscard]] static result<input> open_as(const std::string& path, byte_source read, std::function<double()> share);
   input(input&&) noexcept;
   input& operator=(input&&) noexcept;
   ~input();

@@ -18,6 +18,7 @@
 #include "core/import/torch/kineto_memory.hpp"
 #include "core/import/torch/kineto_work.hpp"
 #include "core/import/unread_formats.hpp"
+#include "core/import/xla/xplane_json.hpp"
 
 namespace sluice::importing {
 namespace {
@@ -87,10 +88,10 @@ constexpr std::array<std::string_view, kind_count> kind_names = {
 
 class chrome_importer {
  public:
-  explicit chrome_importer(job& work) : work_(work) {}
+  chrome_importer(job& work, input& source) : work_(work), source_(source) {}
 
   result<void> run() {
-    chrome_pipeline pipeline(work_.source());
+    chrome_pipeline pipeline(source_);
     while (const chrome_parsed* piece = pipeline.next()) {
       offset_ = piece->piece.offset;
       if (auto taken = take(*piece); !taken) return taken;
@@ -540,6 +541,7 @@ class chrome_importer {
   }
 
   job& work_;
+  input& source_;  ///< The file, or what it is converted to.
   std::optional<parts> parts_;
   std::vector<member> members_;
   std::array<std::uint64_t, kind_count> read_{};
@@ -558,6 +560,16 @@ class chrome_importer {
 
 }  // namespace
 
-result<void> import_chrome_json(job& work) { return chrome_importer(work).run(); }
+result<void> import_chrome_json(job& work) { return chrome_importer(work, work.source()).run(); }
+
+result<void> import_xspace(job& work) {
+  xplane_as_json converted(work);
+  if (auto begun = converted.begin(); !begun) return begun;
+  auto source = input::open_as(
+      work.source().path(), [&](std::span<std::byte> into) { return converted.read(into); },
+      [&] { return converted.share_read(); });
+  if (!source) return tl::unexpected<error>(source.error());
+  return chrome_importer(work, *source).run();
+}
 
 }  // namespace sluice::importing

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/import/job.hpp"
+#include "core/import/proto/proto_stream.hpp"
+
+namespace sluice::importing {
+
+/// An XSpace (the file xplane.pb of XLA's profiler) as the Chrome trace that XLA's tools make of it, piece by piece, so
+/// that both are read in one way. The names of what happens come behind it in the file, which is read twice. Not
+/// thread-safe.
+class xplane_as_json {
+ public:
+  /// `work`: what is not understood is counted there. Must live as long as this.
+  explicit xplane_as_json(job& work) : work_(work) {}
+
+  /// Reads the names. Errors: those of reading; corrupt, with the offset; unavailable, if they take too much memory.
+  [[nodiscard]] result<void> begin();
+  /// The next bytes of the JSON text; 0 at the end.
+  [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
+  /// The share of the file that has been read, 0..1.
+  [[nodiscard]] double share_read() const { return source_ ? source_->share_read() : 0; }
+
+ private:
+  struct line {
+    std::int64_t id = 0, timestamp = 0;
+    std::string name;
+  };
+  struct plane {
+    std::string name;
+    std::vector<line> lines;
+    std::unordered_map<std::int64_t, std::string> events, stats;  ///< Names, by id.
+  };
+  enum class level : std::uint8_t { file, plane, line, ended };
+
+  [[nodiscard]] proto_stream stream_of(input& source);
+  [[nodiscard]] tl::unexpected<error> located(error why, const input& source) const;
+  [[nodiscard]] result<void> hold(std::size_t bytes);
+  [[nodiscard]] result<void> read_names(proto_stream& from);
+  [[nodiscard]] result<void> read_plane(proto_stream& from);
+  [[nodiscard]] result<void> read_line(proto_stream& from, plane& into);
+  [[nodiscard]] result<void> read_name(proto_stream& from, std::unordered_map<std::int64_t, std::string>& into);
+  [[nodiscard]] result<void> read_text(proto_stream& from, std::string& into);
+  void write_names();
+  [[nodiscard]] result<void> step();
+  void write_event(std::string_view message);
+  void add_argument(std::string& to, std::string_view message, const plane& in);
+  static void write_text(std::string& to, std::string_view text);
+
+  job& work_;
+  std::optional<input> source_;
+  std::optional<proto_stream> fields_;
+  std::vector<plane> planes_;
+  std::size_t held_ = 0;
+  level level_ = level::file;
+  std::size_t plane_ = 0, line_ = 0;  ///< Those that are read, counted from 1.
+  std::uint64_t unused_values_ = 0;
+  std::string out_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace sluice::importing
