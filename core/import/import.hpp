@@ -30,7 +30,8 @@ enum class format : std::uint8_t {
   xspace,
   rocpd,
   rpd,
-  rocprofv3_json
+  rocprofv3_json,
+  ascend_memory
 };
 
 /// "PyTorch memory snapshot", "Nsight Systems export", ...; "unknown" for unknown.

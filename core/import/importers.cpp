@@ -103,6 +103,11 @@ bool is_rocprofv3_json(std::string_view head, const std::string& /*path*/) {
   return begins_with(head, "{\"") && head.substr(head.find('"') + 1).starts_with("rocprofiler-sdk-tool\"");
 }
 
+/// A header with these columns.
+bool is_ascend_memory(std::string_view head, const std::string& /*path*/) {
+  return solid_of(head).starts_with("Component,Timestamp(us),Total Allocated(MB)");
+}
+
 constexpr importer table[] = {
     {format::torch_snapshot, "PyTorch memory snapshot", is_pickle, import_torch_snapshot},
     {format::torch_snapshot_json, "PyTorch memory snapshot as JSON", is_torch_snapshot_json,
@@ -117,6 +122,7 @@ constexpr importer table[] = {
     {format::rocprofv3_json, "rocprofv3's JSON", is_rocprofv3_json, import_rocprofv3_json},
     {format::nsys_sqlite, "Nsight Systems export", is_sqlite, import_nsys_sqlite},
     {format::rmm_csv, "RMM log", is_rmm_csv, import_rmm_csv},
+    {format::ascend_memory, "Ascend memory record", is_ascend_memory, import_ascend_memory},
     {format::chrome_json, "Chrome trace", is_chrome_json, import_chrome_json},
 };
 

@@ -9,6 +9,7 @@
 /// The importers. To add a format: a file with an `import_...` function, a value in `format`, a line in the table.
 namespace sluice::importing {
 
+result<void> import_ascend_memory(job& work);
 result<void> import_chrome_json(job& work);
 result<void> import_nsys_sqlite(job& work);
 result<void> import_pprof(job& work);

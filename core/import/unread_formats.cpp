@@ -87,7 +87,6 @@ constexpr std::pair<std::string_view, const unread_format*> tables[] = {
     {"\"Kind\",\"Agent_Id\",", &rocm_table},
     {"\"Kind\",\"Operation\",", &rocm_table},
     {"\"Domain\",\"Function\",", &rocm_table},
-    {"Component,Timestamp(us),", &ascend_table},
     {"Name,Size(KB),Allocation Time(us),", &ascend_table},
     {"Step Id,Device_id,Model ID,", &ascend_table},
     {"Device_id,Model ID,Task ID,", &ascend_table},

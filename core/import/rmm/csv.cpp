@@ -5,20 +5,18 @@
 // interrupted between taking the time and writing the line writes it late, so that the lines of one address need not be in order.
 // Times are the host's time of day, without a date.
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "core/import/importers.hpp"
+#include "core/import/lines.hpp"
 
 namespace sluice::importing {
 namespace {
 
 using trace::time_ns;
 
-constexpr std::size_t buffer_bytes = std::size_t{1} << 18;
 constexpr std::size_t columns = 6;
 constexpr time_ns second = 1'000'000'000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
 constexpr std::int64_t out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
@@ -108,36 +106,8 @@ class log_reader {
   explicit log_reader(job& work) : work_(work) {}
 
   result<void> run() {
-    std::vector<std::byte> buffer(buffer_bytes);
-    std::size_t kept = 0;      // Bytes of an incomplete line.
-    std::uint64_t offset = 0;  // Of the buffer's start.
-    bool skipping = false;     // In the rest of a line longer than the buffer.
-    for (;;) {
-      const auto got = work_.source().read(std::span(buffer).subspan(kept));
-      if (!got) return tl::unexpected(got.error());
-      const std::string_view text(reinterpret_cast<const char*>(buffer.data()), kept + *got);
-      std::size_t at = 0;
-      for (auto end = text.find('\n', kept); end != std::string_view::npos; end = text.find('\n', at)) {
-        if (!std::exchange(skipping, false)) {
-          if (auto taken = take(text.substr(at, end - at), offset + at); !taken) return taken;
-        }
-        at = end + 1;
-      }
-      if (*got == 0) {
-        if (at < text.size() && !skipping) {
-          if (auto taken = take(text.substr(at), offset + at); !taken) return taken;
-        }
-        break;
-      }
-      if (at == 0 && text.size() == buffer.size()) {
-        if (!std::exchange(skipping, true)) work_.not_understood("lines", 1, offset);
-        at = text.size();
-      }
-      kept = text.size() - at;
-      std::memmove(buffer.data(), buffer.data() + at, kept);
-      offset += at;
-      if (auto ready = work_.advance(work_.source().share_read()); !ready) return ready;
-    }
+    auto done = read_lines(work_, [&](std::string_view text, std::uint64_t offset) { return take(text, offset); });
+    if (!done) return done;
     for (const auto& [address, at] : places_)
       if (at.before) end_unseen(address, *at.before, at.before->next_since);
     return {};
@@ -158,7 +128,6 @@ class log_reader {
   };
 
   result<void> take(std::string_view text, std::uint64_t offset) {
-    if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.empty() || text.starts_with("Thread,Time,")) return {};
     const auto parsed = parse(text);
     if (!parsed) {

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/import/job.hpp"
+
+namespace sluice::importing {
+
+/// Calls `take` with each line of the file, without its end, and with its offset in the content; `take` returns a
+/// result<void>. Lines longer than 256 KiB are counted. Errors: those of reading and of `take`; cancelled.
+template <class Take>
+result<void> read_lines(job& work, Take take) {
+  std::vector<std::byte> buffer(std::size_t{1} << 18);
+  std::size_t kept = 0;      // Bytes of an incomplete line.
+  std::uint64_t offset = 0;  // Of the buffer's start.
+  bool skipping = false;     // In the rest of a line longer than the buffer.
+  const auto give = [&](std::string_view text, std::uint64_t at) -> result<void> {
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    return take(text, at);
+  };
+  for (;;) {
+    const auto got = work.source().read(std::span(buffer).subspan(kept));
+    if (!got) return tl::unexpected(got.error());
+    const std::string_view text(reinterpret_cast<const char*>(buffer.data()), kept + *got);
+    std::size_t at = 0;
+    for (auto end = text.find('\n', kept); end != std::string_view::npos; end = text.find('\n', at)) {
+      if (!std::exchange(skipping, false)) {
+        if (auto taken = give(text.substr(at, end - at), offset + at); !taken) return taken;
+      }
+      at = end + 1;
+    }
+    if (*got == 0) {
+      if (at < text.size() && !skipping) return give(text.substr(at), offset + at);
+      return {};
+    }
+    if (at == 0 && text.size() == buffer.size()) {
+      if (!std::exchange(skipping, true)) work.not_understood("lines", 1, offset);
+      at = text.size();
+    }
+    kept = text.size() - at;
+    std::memmove(buffer.data(), buffer.data() + at, kept);
+    offset += at;
+    if (auto ready = work.advance(work.source().share_read()); !ready) return ready;
+  }
+}
+
+}  // namespace sluice::importing
