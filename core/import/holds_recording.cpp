@@ -33,8 +33,17 @@ bool holds_recording(const std::string& path) {
   if (!source) return false;
   const std::string_view head(reinterpret_cast<const char*>(source->head().data()), source->head().size());
   switch (recognise(path)) {
+    // Their content is theirs alone.
     case format::sluice:
     case format::rmm_csv:
+    case format::torch_snapshot_json:
+    case format::torch_snapshot_sqlite:
+    case format::pprof:
+    case format::xspace:
+    case format::rocpd:
+    case format::rpd:
+    case format::rocprofv3_json:
+    case format::ascend_memory:
       return true;
     case format::chrome_json:
       return has_any(head, chrome_keys);
@@ -42,6 +51,7 @@ bool holds_recording(const std::string& path) {
       return has_any(head, snapshot_keys);
     case format::nsys_sqlite:
       return is_nsys_export(path);
+    case format::torch_timeline:  // Lists of numbers do not say what they are of.
     case format::unknown:
       return false;
   }
