@@ -393,12 +393,19 @@ struct file_writer::state : file_writer::waiting_rows {
   template <class Row>
   void write_if_full() {
     if (of<Row>().size() < options.rows_per_chunk) return;
-    flush_tables();
+    flush_what_explains();
     flush_rows<Row>();
   }
 
-  void flush_all() {
+  /// Writes the rows that must be in the file before the events that follow them: names, and losses. So in a file whose
+  /// writer is killed no event is missing that nothing counts.
+  void flush_what_explains() {
     flush_tables();
+    flush_rows<loss_event>();
+  }
+
+  void flush_all() {
+    flush_what_explains();
 #define SLUICE_FLUSH(row, kind) \
   if constexpr (is_event(row_type::kind)) flush_rows<row>();
     SLUICE_FOR_EACH_ROW(SLUICE_FLUSH)
