@@ -60,7 +60,7 @@ struct stored_figures {
   stack_use all_copies;               ///< Copies of all devices and directions together.
   /// How the steps of each process were found. Its list of steps is empty: steps are stored as rows of the file.
   std::vector<process_steps> steps;
-  std::vector<loss_span> losses;      ///< In file order.
+  std::vector<loss_span> losses;      ///< In order of time.
   bool uses_known = false;            ///< Uses of blocks were recorded.
   std::vector<listed_block> largest;  ///< Largest first, then by id; at most `block_limit` of each layer.
   std::vector<block_sum> blocks;      ///< All blocks that lived in the recording, for each layer.

@@ -1,6 +1,7 @@
 #include "core/summary/figures/stored_figures_builder.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/cancel.hpp"
 #include "core/index/index.hpp"
@@ -24,6 +25,10 @@ void stored_figures_builder::add_piece(std::size_t piece, const index& from, tim
     made_.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end), row.events,
                             row.memory_events});
   }
+  // In the file they are where a chunk was full, which says nothing.
+  std::sort(made_.losses.begin(), made_.losses.end(), [](const loss_span& a, const loss_span& b) {
+    return std::tie(a.begin, a.end, a.events, a.memory_events) < std::tie(b.begin, b.end, b.events, b.memory_events);
+  });
   const time_range part = common_of(scope_.range, run);
   if (part.length() > 0) {
     memory_lister_.add(of, part);
