@@ -1,0 +1,78 @@
+// The forms in which people have PyTorch's memory snapshots. Each becomes a pickle while it is read, so that one reader serves all.
+#include <string>
+#include <utility>
+
+#include "core/import/importers.hpp"
+#include "core/import/torch/json_pickle.hpp"
+#include "core/import/torch/snapshot.hpp"
+#include "core/import/torch/sqlite_pickle.hpp"
+
+namespace sluice::importing {
+namespace torch {
+namespace {
+
+/// The bytes of the file, no more of them than may be held if they are inflated.
+byte_source bytes_of(job& work) {
+  return [&work, read = std::uint64_t{0}](std::span<std::byte> into) mutable -> result<std::size_t> {
+    if (auto ready = work.advance(0.4 * work.source().share_read()); !ready) return tl::unexpected(ready.error());
+    auto got = work.source().read(into);
+    if (got) read += *got;
+    // A few bytes of gzip may expand to any number of bytes.
+    if (work.source().compressed() && read > work.memory_bytes()) {
+      return fail(error_code::corrupt,
+                  "holds more than the " + std::to_string(work.memory_bytes()) + " bytes that may be held at a time",
+                  work.source().path(), "if it is meant to be that large, allow more memory", work.memory_bytes());
+    }
+    return got;
+  };
+}
+
+/// Imports what a pickle holds. It must be held as a whole, because any value may be used again; its bytes need not.
+/// `form`: how PyTorch writes the file.
+result<void> import_from(job& work, const pickle_source& source, const char* form) {
+  const auto document = read_pickle(source, work.memory_bytes());
+  if (!document) {
+    if (const error* damage = work.source().damage()) return tl::unexpected(*damage);
+    error why = document.error();
+    if (why.file.empty()) {  // An error in the pickle, not in its source.
+      why.file = work.source().path();
+      why.hint = std::string("expected ") + form;
+    }
+    return tl::unexpected(std::move(why));
+  }
+  if (document->trailing_bytes() > 0) work.not_understood("bytes behind the pickle", document->trailing_bytes());
+  if (auto ready = work.advance(0.4); !ready) return ready;
+  auto snapshot = read_snapshot(*document, work);
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  drop_impossible_times(*snapshot, work);
+  return write_trace(*document, *snapshot, work);
+}
+
+}  // namespace
+
+}  // namespace torch
+
+result<void> import_torch_snapshot(job& work) {
+  return torch::import_from(work, torch::bytes_of(work), "what torch.cuda.memory._dump_snapshot writes");
+}
+
+result<void> import_torch_snapshot_json(job& work) {
+  torch::json_as_pickle content(torch::bytes_of(work));
+  return torch::import_from(
+      work, [&](std::span<std::byte> into) { return content.read(into); },
+      "the snapshot of torch.cuda.memory._snapshot() as JSON");
+}
+
+result<void> import_torch_snapshot_sqlite(job& work) {
+  const auto from = nsys_database::open(work.source().path());
+  if (!from) return tl::unexpected<error>(from.error());
+  torch::sqlite_as_pickle content(*from, work);
+  if (auto begun = content.begin(); !begun) return begun;
+  const auto source = [&](std::span<std::byte> into) -> result<std::size_t> {
+    if (auto ready = work.advance(0.2); !ready) return tl::unexpected(ready.error());
+    return content.read(into);
+  };
+  return torch::import_from(work, source, "a snapshot in the tables segments, blocks and device_traces");
+}
+
+}  // namespace sluice::importing
