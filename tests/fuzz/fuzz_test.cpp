@@ -12,6 +12,10 @@
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz {
+
+/// For GoogleTest, which would print the bytes of the struct.
+void PrintTo(const target& chosen, std::ostream* to) { *to << chosen.name; }
+
 namespace {
 
 constexpr int mutations_of_all_seeds = 2000;
