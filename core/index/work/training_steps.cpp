@@ -454,6 +454,14 @@ step_list steps_in_windows::with_rest(const step_evidence& by) const {
   return all;
 }
 
+void steps_in_windows::finish(const step_evidence& by) {
+  std::vector<step> all = with_rest(by).steps;
+  if (all.empty()) return;
+  found_ = std::move(all);
+  held_ = 0;
+  from_ = by.end;
+}
+
 step_list infer_steps(const step_evidence& by, const step_window& size) {
   steps_in_windows windows;
   step_evidence left = by;

@@ -15,6 +15,7 @@ namespace sluice::analysis {
 namespace {
 
 constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 56 MiB.
+constexpr std::size_t most_frees = std::size_t{1} << 19;   // Likewise: 8 MiB.
 constexpr std::size_t least_window = 4 * least_pattern_blocks;
 /// Frees may come before the rows of their blocks; more than these belong to blocks that no row tells of.
 constexpr std::size_t most_early_frees = std::size_t{1} << 16;
@@ -24,7 +25,8 @@ constexpr std::uint64_t very_few_blocks = 50;
 
 }  // namespace
 
-recording_scan::recording_scan(const trace::tables& tables) : tables_(tables), clues_(tables) {}
+recording_scan::recording_scan(const trace::tables& tables)
+    : tables_(tables), clues_(tables), most_births_(most_births) {}
 
 recording_scan::recording_scan(const trace::snapshot& of, const std::function<bool()>& wanted)
     : recording_scan(of.tables()) {
@@ -41,6 +43,7 @@ void recording_scan::go_on(const trace::snapshot& grown, const std::function<boo
 void recording_scan::settle() {
   contents_.settle();
   for (auto& [process, births] : births_) births.settle();
+  frees_kept_ = 0;
   std::erase_if(only_in_checkpoints_,
                 [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
 }
@@ -99,9 +102,10 @@ void recording_scan::take(const trace::alloc_event& row) {
   births& of = all.layers[row.layer];
   of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.thread, row.bytes});
   all.highest = std::max(all.highest, raw(row.block));
+  newest_birth_ = std::max(newest_birth_, bounded(row.time));
   ++births_kept_;
   infer_steps_of(row.process, all, of);
-  if (births_kept_ > most_births) keep_births_within_bounds();
+  if (births_kept_ > most_births_) keep_births_within_bounds();
 }
 
 void recording_scan::take(const trace::free_event& row) {
@@ -110,6 +114,9 @@ void recording_scan::take(const trace::free_event& row) {
   births_of_process& of = known->second;
   of.frees.emplace_back(row.block, bounded(row.time));
   if (of.frees.size() >= 2 * std::max(window_.due(), most_early_frees)) of.settle();
+  if (++frees_kept_ < most_frees) return;
+  for (auto& [process, births] : births_) births.settle();
+  frees_kept_ = 0;
 }
 
 block_record recording_scan::birth::as_block() const {
@@ -142,6 +149,7 @@ void recording_scan::births_of_process::settle() {
     return true;
   });
   if (frees.size() > most_early_frees) frees.clear();
+  if (frees.empty()) frees.shrink_to_fit();  // A process that ended would keep that memory for nothing.
 }
 
 void recording_scan::infer_steps_of(trace::process_id process, births_of_process& all, births& of) {
@@ -165,8 +173,32 @@ void recording_scan::infer_steps_of(trace::process_id process, births_of_process
   }
 }
 
-/// With very many processes, steps are inferred from fewer blocks of each at a time.
+/// For good: the process ended, and its births are needed no more.
+void recording_scan::finish_steps_of(trace::process_id process, births_of_process& all, time_ns end) {
+  all.settle();
+  const auto times = marks_.kernel_times_of(process);
+  const auto kernels = marks_.kernels_of(process);
+  for (auto& [layer, of] : all.layers) {
+    std::vector<block_record> blocks;
+    std::vector<const block_record*> in_order;
+    blocks.reserve(of.last.size());
+    for (const birth& each : of.last) blocks.push_back(each.as_block());
+    for (const block_record& block : blocks) in_order.push_back(&block);
+    const auto launches = marks_.launches_of(process, of.steps.from());
+    if (!marks_.tells_steps_of(process))
+      of.steps.finish({process, in_order, launches, kernels, times, clues_, tables_, end});
+    births_kept_ -= of.last.size();
+    of.last = {};
+  }
+}
+
+/// Of many processes, those that ended are done with. If very many live, steps are inferred from fewer blocks of each at a time.
 void recording_scan::keep_births_within_bounds() {
+  for (auto& [process, all] : births_) {
+    const trace::process_row* row = tables_.processes.find(process);
+    if (row != nullptr && row->end != trace::unknown_time && bounded(row->end) < newest_birth_)
+      finish_steps_of(process, all, bounded(row->end));
+  }
   while (births_kept_ > most_births && window_.blocks > least_window) {
     window_.blocks /= 2;
     window_.behind /= 2;
@@ -176,6 +208,8 @@ void recording_scan::keep_births_within_bounds() {
         of.last.shrink_to_fit();
       }
   }
+  // If it did not help, it is not tried for each birth.
+  most_births_ = std::max(most_births, births_kept_ + most_births / 4);
 }
 
 void recording_scan::take(const trace::checkpoint_event& row) {

@@ -174,6 +174,7 @@ class recording_scan {
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
   /// Infers steps while there are blocks for a window.
   void infer_steps_of(trace::process_id process, births_of_process& all, births& of);
+  void finish_steps_of(trace::process_id process, births_of_process& all, time_ns end);
   void keep_births_within_bounds();
   /// Those from which steps are inferred; null: there are too few.
   [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
@@ -227,7 +228,10 @@ class recording_scan {
   std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
   std::map<trace::process_id, births_of_process> births_;
   std::size_t births_kept_ = 0;  ///< Number of births kept, of all processes.
-  step_window window_;           ///< Halved when all births are too many.
+  std::size_t most_births_;      ///< More are too many.
+  time_ns newest_birth_ = -latest_time;
+  std::size_t frees_kept_ = 0;  ///< Number of frees that births were not told of, of all processes.
+  step_window window_;          ///< Halved when all births are too many.
 };
 
 /// What figures need of the whole recording. `malformed`: the rows that the pass over its sections counted. `known` must outlive

@@ -13,6 +13,7 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/trace/file/layout.hpp"
+#include "tests/core/recordings/allocated.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -142,6 +143,66 @@ TEST(a_scan, finds_the_steps_of_an_index_of_very_many_blocks) {
   ASSERT_EQ(found.steps.size(), expected.steps.size());
   EXPECT_NEAR(static_cast<double>(found.steps.size()), blocks / a_step, 3);
   for (std::size_t i = 0; i < found.steps.size(); ++i) ASSERT_EQ(found.steps[i].span, expected.steps[i].span);
+}
+
+/// Programs that do the same, one after another.
+class a_scan_of_many_processes : public ::testing::Test {
+ protected:
+  static constexpr int blocks = 1'024;
+  static constexpr int a_step = 32;
+
+  void record(std::uint64_t processes) {
+    made_.standard_tables();
+    for (std::uint64_t number = 1; number <= processes; ++number) {
+      const auto begin = static_cast<time_ns>(number) * 1'000'000;
+      const trace::process_id process{number};
+      made_.writer().add(
+          trace::process_row{.id = process, .pid = number, .begin = begin, .end = begin + blocks * 100 + 100});
+      for (int i = 0; i < blocks; ++i)
+        add_block(process, begin + i * 100, number * blocks + static_cast<std::uint64_t>(i), i);
+    }
+    made_.flush();
+    file_ = made_.open();
+  }
+  [[nodiscard]] std::shared_ptr<const trace::snapshot> recorded() const { return file_->latest(); }
+
+ private:
+  void add_block(trace::process_id process, time_ns time, std::uint64_t block, int number) {
+    auto born = made_.event<trace::alloc_event>(time);
+    born.process = process;
+    born.block = trace::block_id{block};
+    born.bytes = static_cast<std::uint64_t>(1'000 + number % a_step * 10);
+    born.layer = trace::layer::framework;
+    born.kind = trace::memory_kind::device;
+    made_.writer().add(born);
+    auto died = made_.event<trace::free_event>(time + 50);
+    died.process = process;
+    died.block = born.block;
+    died.layer = born.layer;
+    made_.writer().add(died);
+  }
+
+  recording made_;
+  std::shared_ptr<trace::file> file_;
+};
+
+TEST_F(a_scan_of_many_processes, finds_their_steps_though_it_keeps_few_blocks) {
+  constexpr std::uint64_t processes = 1'100;  // More blocks than it keeps.
+  record(processes);
+  const auto known = recording_scan(*recorded()).steps();
+  EXPECT_EQ(known->lists().size(), processes);
+  for (const auto& [process, found] : known->lists())
+    ASSERT_NEAR(static_cast<double>(found.steps.size()), blocks / a_step, 2) << trace::raw(process);
+}
+
+TEST_F(a_scan_of_many_processes, keeps_no_memory_for_frees_that_blocks_were_told_of) {
+  constexpr std::size_t processes = 200;
+  constexpr std::size_t of_a_birth = 64;
+  record(processes);
+  const auto of = recorded();
+  const std::size_t before = allocated();
+  const recording_scan known(*of);
+  EXPECT_LT(allocated() - before, processes * blocks * of_a_birth);
 }
 
 TEST(a_scan_of_rows_that_are_written, says_when_the_file_has_other_chunks) {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/instrumentation/writer/allocated.hpp"
+#include "tests/core/recordings/allocated.hpp"
 
 namespace sluice::collector {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/instrumentation/writer/allocated.hpp"
+#include "tests/core/recordings/allocated.hpp"
 
 namespace sluice::collector {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-namespace sluice::collector {
+namespace sluice {
 
 /// Bytes that this process has from malloc.
 inline std::size_t allocated() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
-}  // namespace sluice::collector
+}  // namespace sluice
