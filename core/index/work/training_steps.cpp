@@ -455,11 +455,9 @@ step_list steps_in_windows::with_rest(const step_evidence& by) const {
 }
 
 void steps_in_windows::finish(const step_evidence& by) {
-  std::vector<step> all = with_rest(by).steps;
-  if (all.empty()) return;
-  found_ = std::move(all);
+  found_ = with_rest(by).steps;
   held_ = 0;
-  from_ = by.end;
+  from_ = latest_time;
 }
 
 step_list infer_steps(const step_evidence& by, const step_window& size) {

@@ -85,7 +85,8 @@ class steps_in_windows {
   /// Call when there are `size.due()` blocks. Infers the steps of the first `size.blocks`. Returns how many blocks are not
   /// needed any more, at least `size.least_done()`: leave them out at the next call. O(blocks of the window * log).
   [[nodiscard]] std::size_t take(const step_evidence& by, const step_window& size);
-  /// Infers the steps of the blocks that are left, for good: the process ended, and no other is needed. `by.end` is when it ended.
+  /// Infers the steps of the blocks that are left, for good: the process ended at `by.end`. No launches, kernels or blocks are
+  /// needed any more.
   void finish(const step_evidence& by);
   /// Launches and kernels before this time are needed no more.
   [[nodiscard]] time_ns from() const { return from_; }

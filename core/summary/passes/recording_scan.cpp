@@ -196,8 +196,7 @@ void recording_scan::finish_steps_of(trace::process_id process, births_of_proces
 void recording_scan::keep_births_within_bounds() {
   for (auto& [process, all] : births_) {
     const trace::process_row* row = tables_.processes.find(process);
-    if (row != nullptr && row->end != trace::unknown_time && bounded(row->end) < newest_birth_)
-      finish_steps_of(process, all, bounded(row->end));
+    if (row != nullptr && has_ended(*row)) finish_steps_of(process, all, bounded(row->end));
   }
   while (births_kept_ > most_births && window_.blocks > least_window) {
     window_.blocks /= 2;
@@ -414,7 +413,7 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
 time_ns recording_scan::steps_settled_until() const {
   time_ns until = latest_time;
   for (const trace::process_row& row : tables_.processes.rows()) {
-    const births* of = marks_.tells_steps_of(row.id) ? nullptr : births_for_pattern(row.id);
+    const births* of = marks_.tells_steps_of(row.id) || has_ended(row) ? nullptr : births_for_pattern(row.id);
     if (of == nullptr) continue;
     const bool few = of->count < few_blocks || of->count * very_few_blocks < events_;
     if (of->steps.from() != -latest_time || !few) until = std::min(until, of->steps.from());

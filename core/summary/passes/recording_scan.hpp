@@ -111,7 +111,7 @@ class recording_scan {
   /// were added. Where many processes have many blocks, each is inferred from fewer at a time (`step_window`).
   [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
   /// The time before which `steps` will hardly change as the recording goes on. Steps that are inferred from blocks are settled
-  /// window by window, so it is some 100,000 blocks ago; for a process with very few blocks it is not waited for a window.
+  /// window by window, so it is some 100,000 blocks ago; a window is not waited for where a process has very few blocks, or has ended.
   [[nodiscard]] time_ns steps_settled_until() const;
 
  private:
@@ -176,6 +176,10 @@ class recording_scan {
   void infer_steps_of(trace::process_id process, births_of_process& all, births& of);
   void finish_steps_of(trace::process_id process, births_of_process& all, time_ns end);
   void keep_births_within_bounds();
+  /// True if no more births of the process will come.
+  [[nodiscard]] bool has_ended(const trace::process_row& process) const {
+    return process.end != trace::unknown_time && bounded(process.end) < newest_birth_;
+  }
   /// Those from which steps are inferred; null: there are too few.
   [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
   [[nodiscard]] step_list steps_of(trace::process_id process, const births* of,
