@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/cli/figures/inferred_words.hpp"
 #include "app/cli/figures/report_out_of_memory.hpp"
 #include "app/cli/figures/report_ranks.hpp"
 #include "app/cli/report_output.hpp"
@@ -24,6 +25,8 @@ constexpr std::size_t name_columns = 72;
 constexpr std::size_t names_shown = 8;
 
 std::string rate_or_dash(double rate) { return rate > 0 ? format_rate(rate) : "-"; }
+/// A copy has bytes: none are those of a file that does not say how many.
+std::string size_or_dash(double bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
 std::string share_of(trace::time_ns part, trace::time_ns whole) {
   return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
@@ -249,7 +252,7 @@ class text_writer {
                  use.line,
                  use.inferred.bytes == 0
                      ? ""
-                     : fmt::format("({} of it probably in the backward pass)", format_bytes(use.inferred.bytes)));
+                     : fmt::format("({} of it {})", format_bytes(use.inferred.bytes), inferred_words(tables_)));
       const auto rest = [&](const analysis::stack_figures& figures, const char* what) {
         if (figures.count > 0)
           table.row({format_bytes(figures.bytes), share(figures), format_some(figures.count, "block"), what, ""});
@@ -417,12 +420,12 @@ class text_writer {
         const auto share = analysis::link_share(rate, way.link_peak);
         return share ? format_share(*share) : std::string("-");
       };
-      table.row({label, format_count(way.count), format_bytes(way.bytes), format_time(way.busy),
+      table.row({label, format_count(way.count), size_or_dash(way.bytes), format_time(way.busy),
                  rate_or_dash(way.mean_bandwidth), rate_or_dash(way.fastest_bandwidth), of_peak(way.mean_bandwidth)});
       for (const analysis::transfer_part& part : way.parts) {
         const bool to_host = way.direction == trace::direction::d2h;
         table.row({fmt::format("  {} {}", to_host ? "to" : "from", name_of_side(part.host_side)),
-                   format_count(part.count), format_bytes(part.bytes), format_time(part.busy),
+                   format_count(part.count), size_or_dash(part.bytes), format_time(part.busy),
                    rate_or_dash(part.mean_bandwidth), rate_or_dash(part.fastest_bandwidth),
                    of_peak(part.mean_bandwidth)});
       }

@@ -13,16 +13,21 @@
 namespace sluice::analysis {
 namespace {
 
-/// A process that has a context on the device; null if none is known.
+/// A process that has a context or a stream on the device; null if none is known.
 const trace::process_row* user_of(trace::device_id id, const trace::tables& tables) {
-  for (const trace::context_row& each : tables.contexts.rows())
-    if (each.device == id)
-      if (const trace::process_row* process = tables.processes.find(each.process)) return process;
-  return nullptr;
+  const auto in = [&](const auto& rows) -> const trace::process_row* {
+    for (const auto& each : rows)
+      if (each.device == id)
+        if (const trace::process_row* process = tables.processes.find(each.process)) return process;
+    return nullptr;
+  };
+  const trace::process_row* const user = in(tables.contexts.rows());
+  return user != nullptr ? user : in(tables.streams.rows());
 }
 
-/// "GPU 0". If there are others of that number, also which it is: "GPU 0 of node7", and on one machine, where each rank
-/// numbers those that it may use, "GPU 0 of rank 3", if `says_rank`. O(devices + contexts).
+/// "GPU 0". If there are others of that number, also which it is: "GPU 0 of node7", and on one machine, where each process
+/// numbers those that it may use, "GPU 0 of rank 3", if `says_rank`, or "GPU 0 of process 4711". O(alike devices *
+/// (contexts + streams)).
 std::string numbered(const trace::device_row& of, const trace::tables& tables, bool says_rank = true) {
   const std::string label = fmt::format("GPU {}", of.ordinal);
   const auto is_alike = [&](const trace::device_row* each) {
@@ -32,13 +37,16 @@ std::string numbered(const trace::device_row& of, const trace::tables& tables, b
   if (std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return is_alike(&each); })) return label;
   const trace::process_row* user = user_of(of.id, tables);
   if (user == nullptr) return label;
-  const auto& contexts = tables.contexts.rows();
-  const bool shares_machine = std::any_of(contexts.begin(), contexts.end(), [&](const trace::context_row& each) {
-    const trace::process_row* other =
-        is_alike(tables.devices.find(each.device)) ? tables.processes.find(each.process) : nullptr;
-    return other != nullptr && other->host == user->host;
-  });
-  if (shares_machine) return user->rank >= 0 && says_rank ? fmt::format("{} of rank {}", label, user->rank) : label;
+  bool shares_machine = false, shares_process = false;
+  for (const trace::device_row& each : devices) {
+    const trace::process_row* const other = is_alike(&each) ? user_of(each.id, tables) : nullptr;
+    shares_machine = shares_machine || (other != nullptr && other->host == user->host);
+    shares_process = shares_process || (other != nullptr && other->pid == user->pid);
+  }
+  if (shares_machine) {
+    if (user->rank >= 0) return says_rank ? fmt::format("{} of rank {}", label, user->rank) : label;
+    return user->pid == 0 || shares_process ? label : fmt::format("{} of process {}", label, user->pid);
+  }
   const trace::host_row* host = tables.hosts.find(user->host);
   const std::string_view name = host == nullptr ? std::string_view{} : tables.text(host->name);
   return name.empty() ? label : fmt::format("{} of {}", label, name);

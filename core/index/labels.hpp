@@ -8,7 +8,7 @@
 /// Display names of devices, streams, threads, processes and pools, with fallbacks if the file does not name them.
 namespace sluice::analysis {
 
-// Where several GPUs have the same number, their machine or rank is said as well: "GPU 0 of node7", "GPU 0 of rank 3".
+// Where several GPUs have the same number, their machine, rank or process is said, too: "GPU 0 of node7", "GPU 0 of rank 3".
 [[nodiscard]] std::string device_label(trace::device_id id, const trace::tables& tables);  ///< "NVIDIA H200 (GPU 0)"
 [[nodiscard]] std::string short_label(trace::device_id id, const trace::tables& tables);   ///< "GPU 0", or "host"
 /// The same where the rank is said already: without it, "GPU 0".

@@ -155,6 +155,7 @@ bool process_clues::stacks(trace::process_id process) const {
 }
 
 bool process_clues::on_backward_thread(trace::process_id process, trace::thread_id thread) const {
+  if (thread == trace::thread_id::none) return false;  // Of what was there before, nobody knows the thread.
   const trace::thread_row* row = tables_.threads.find(thread);
   if (row != nullptr && tables_.text(row->name).starts_with("pt_autograd")) return true;
   const auto known = processes_.find(process);

@@ -60,6 +60,26 @@ TEST_F(two_machines, say_the_rank_where_the_ranks_of_a_machine_each_see_one_gpu)
   EXPECT_EQ(label_beside_rank(trace::device_id{2}, all), "GPU 0");
 }
 
+TEST_F(two_machines, say_the_process_where_processes_without_a_rank_each_see_one_gpu) {
+  for (const std::uint64_t id : {1, 2})
+    all.processes.put({.id = trace::process_id{id}, .host = trace::host_id{1}, .pid = 100 * id});
+  EXPECT_EQ(short_label(trace::device_id{1}, all), "GPU 0 of process 100");
+  EXPECT_EQ(device_label(trace::device_id{2}, all), "NVIDIA H100 (GPU 0 of process 200)");
+}
+
+TEST_F(two_machines, know_the_process_of_a_gpu_by_its_stream) {
+  all.contexts = {};
+  for (const std::uint64_t id : {1, 2}) {
+    all.processes.put({.id = trace::process_id{id}, .host = trace::host_id{1}, .pid = 100 * id});
+    trace::stream_row stream;
+    stream.id = trace::stream_id{id};
+    stream.process = trace::process_id{id};
+    stream.device = trace::device_id{id};
+    all.streams.put(stream);
+  }
+  EXPECT_EQ(short_label(trace::device_id{1}, all), "GPU 0 of process 100");
+}
+
 TEST_F(two_machines, have_devices_of_one_name_that_are_counted) {
   EXPECT_EQ(device_names(all, true), "2 x NVIDIA H100");
   put_text(4, "NVIDIA A100");
