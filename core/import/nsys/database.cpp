@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -127,6 +128,10 @@ class row_sink {
         // For a text: the number at its start.
         *cell = sqlite3_value_int64(value);
         if (*cell == 0 && sqlite3_value_type(value) == SQLITE_NULL) *cell = nsys_rows::null;
+      } else if (columns_[i].holds == nsys_column::type::real) {
+        const bool is_null = sqlite3_value_type(value) == SQLITE_NULL;
+        // Plus 0 is not the bits of `null`, as minus 0 is.
+        *cell = is_null ? nsys_rows::null : std::bit_cast<std::int64_t>(sqlite3_value_double(value) + 0.0);
       } else if (const auto* text = sqlite3_value_text(value); text != nullptr) {
         const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
         *cell = static_cast<std::int64_t>(into_->texts.size() << 24U | size);
@@ -277,8 +282,36 @@ bool nsys_database::has(std::string_view of, std::string_view column) const {
   return std::find(columns.begin(), columns.end(), column) != columns.end();
 }
 
+std::uint64_t nsys_database::count_rows(std::string_view name) const {
+  sqlite3_stmt* raw = nullptr;
+  const std::string query = "SELECT count(*) FROM " + sql_name(name);
+  if (sqlite3_prepare_v2(handle_.get(), query.c_str(), -1, &raw, nullptr) != SQLITE_OK) return 0;
+  const statement counting(raw);
+  if (sqlite3_step(counting.get()) != SQLITE_ROW) return 0;
+  return static_cast<std::uint64_t>(std::max<sqlite3_int64>(0, sqlite3_column_int64(counting.get(), 0)));
+}
+
+bool nsys_database::is_sorted(std::string_view name, const nsys_column& column) const {
+  const std::span<const nsys_column> columns(&column, 1);
+  std::int64_t last = INT64_MIN;
+  bool sorted = true;
+  nsys_rows rows;
+  const auto take = [&](const nsys_rows* got) {
+    for (std::size_t i = 0; sorted && i < got->size(); ++i) {
+      sorted = got->row(i)[0] >= last;
+      last = got->row(i)[0];
+    }
+    return sorted;
+  };
+  // What cannot be read to its end is said when its rows are read.
+  static_cast<void>(read(
+      name, columns, {}, {}, 4096, [&] { return &rows; }, take));
+  return sorted;
+}
+
 result<void> nsys_database::read(std::string_view name, std::span<const nsys_column> columns, std::string_view where,
-                                 std::size_t most, const std::function<nsys_rows*()>& room,
+                                 std::span<const char* const> order, std::size_t most,
+                                 const std::function<nsys_rows*()>& room,
                                  const std::function<bool(nsys_rows*)>& take) const {
   row_sink sink(columns, most, room, take);
   if (sqlite3_create_function_v2(handle_.get(), row_sink::function, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, &sink, nullptr,
@@ -286,13 +319,19 @@ result<void> nsys_database::read(std::string_view name, std::span<const nsys_col
     return failed("prepare to read the table " + std::string(name));
   }
   // A quoted name that is not a column would be read as a text by SQLite.
-  std::string query = "SELECT " + std::string(row_sink::function) + '(';
+  std::string arguments, known, by;
   for (const nsys_column& column : columns) {
-    if (&column != columns.data()) query += ',';
-    query += has(name, column.name) ? sql_name(column.name) : "NULL";
+    const bool exists = has(name, column.name);
+    arguments += (arguments.empty() ? "" : ",") + (exists ? sql_name(column.name) : "NULL");
+    if (exists) known += (known.empty() ? "" : ",") + sql_name(column.name);
   }
-  query += ") FROM " + sql_name(name);
-  if (!where.empty()) query += " WHERE " + std::string(where);
+  for (const char* column : order)
+    if (has(name, column)) by += (by.empty() ? " ORDER BY " : ",") + sql_name(column);
+  std::string from = sql_name(name);
+  if (!where.empty()) from += " WHERE " + std::string(where);
+  // An aggregate takes rows in the order of what it selects from.
+  if (!by.empty()) from = "(SELECT " + known + " FROM " + from + by + ")";
+  const std::string query = "SELECT " + std::string(row_sink::function) + '(' + arguments + ") FROM " + from;
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(handle_.get(), query.c_str(), -1, &raw, nullptr) != SQLITE_OK) {
     return failed("read the table " + std::string(name));

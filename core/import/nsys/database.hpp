@@ -18,12 +18,13 @@ namespace sluice::importing {
 
 /// A column to read.
 struct nsys_column {
-  enum class type : std::uint8_t { integer, text };
+  enum class type : std::uint8_t { integer, text, real };
   const char* name = "";
   type holds = type::integer;
 };
 
-/// Rows of a query. A cell is a number, or the position of a text. Missing and NULL values are `null`.
+/// Rows of a query. A cell is a number, the bits of a double, or the position of a text. Missing and NULL values are
+/// `null`.
 struct nsys_rows {
   static constexpr std::int64_t null = INT64_MIN;
 
@@ -55,7 +56,7 @@ class nsys_database {
 
   struct table {
     std::string name;
-    std::uint64_t rows = 0;  ///< The highest row number, an estimate.
+    std::uint64_t rows = 0;  ///< The highest row number, an estimate of how many there are.
   };
   /// Ordinary tables only.
   [[nodiscard]] const std::vector<table>& tables() const { return tables_; }
@@ -65,10 +66,17 @@ class nsys_database {
   /// The names of a table's columns.
   [[nodiscard]] const std::vector<std::string>& columns_of(std::string_view name) const;
 
-  /// Reads a table in its own order, `most` rows at a time, until `take` returns false. Missing columns are null.
-  /// `where`: a trusted SQL condition, or empty. Errors: corrupt, io.
+  /// The number of rows of a table; 0 if they cannot be read. O(rows), without their content.
+  [[nodiscard]] std::uint64_t count_rows(std::string_view name) const;
+  /// True if the numbers in a column of a table never go down. O(rows).
+  [[nodiscard]] bool is_sorted(std::string_view name, const nsys_column& column) const;
+
+  /// Reads a table, `most` rows at a time, until `take` returns false. Missing columns are null. `where`: a trusted SQL
+  /// condition, or empty. `order`: the columns to sort by, the first one first; in the file's own order without any. What
+  /// is sorted and does not fit into 8 MiB is in files in TMPDIR meanwhile. Errors: corrupt, io.
   [[nodiscard]] result<void> read(std::string_view name, std::span<const nsys_column> columns, std::string_view where,
-                                  std::size_t most, const std::function<nsys_rows*()>& room,
+                                  std::span<const char* const> order, std::size_t most,
+                                  const std::function<nsys_rows*()>& room,
                                   const std::function<bool(nsys_rows*)>& take) const;
 
  private:

@@ -8,16 +8,29 @@ namespace sluice::importing {
 
 using namespace nsys_enums;
 
+namespace {
+
+/// Values of CUDA_GPU_MEMORY_USAGE_EVENTS.memoryOperationType.
+enum memory_operation : std::int64_t { allocation, deallocation };
+
+}  // namespace
+
 void nsys_memory::take(const nsys::cells& row, const call_table::call* call) {
   using namespace nsys::memory;
   const std::int64_t owner = row.number(process);
   const auto where = places_.work(owner, row.number(device), row.number(context), row.number(stream, -1));
   const trace::thread_id thread = call == nullptr ? trace::thread_id::none : call->thread_of();
   const block_key key{nsys_places::process_bits(owner), static_cast<std::uint64_t>(row.number(address))};
-  const trace::pool_id in_pool = sample_pool(row, where, thread);
-  if (row.number(operation) == 1) {
+  const bool is_free = row.number(operation) == deallocation;
+  if (!is_free && row.number(operation) != allocation) {
+    checks_.fault("memory events that are neither an allocation nor a free");
+    return;
+  }
+  const trace::time_ns when = is_free ? order_.free(row.number(time)) : order_.allocation(row.number(time));
+  const trace::pool_id in_pool = sample_pool(row, when, where, thread);
+  if (is_free) {
     trace::free_event gone;
-    gone.time = row.number(time);
+    gone.time = when;
     gone.process = where.process;
     gone.thread = thread;
     gone.layer = trace::layer::driver;
@@ -37,18 +50,14 @@ void nsys_memory::take(const nsys::cells& row, const call_table::call* call) {
     out_.add(gone);
     return;
   }
-  if (row.number(operation) != 0) {
-    checks_.fault("memory events that are neither an allocation nor a free");
-    return;
-  }
   trace::alloc_event made = block_of(row, where, thread, in_pool);
-  made.time = row.number(time);
+  made.time = when;
   out_.add(made);
   const auto [known, fresh] = live_.try_emplace(key, made.block);
   if (fresh) return;
   checks_.fault("allocations at an address whose free is not in the file; it is inferred");
   trace::free_event gone;
-  gone.time = row.number(time);
+  gone.time = when;
   gone.process = where.process;
   gone.source = trace::provenance::inferred;
   gone.block = known->second;
@@ -78,8 +87,8 @@ trace::alloc_event nsys_memory::block_of(const nsys::cells& row, const nsys_plac
 }
 
 /// The pool that the event is about, when it says so: also a sample of it.
-trace::pool_id nsys_memory::sample_pool(const nsys::cells& row, const nsys_places::work_place& where,
-                                        trace::thread_id thread) {
+trace::pool_id nsys_memory::sample_pool(const nsys::cells& row, trace::time_ns when,
+                                        const nsys_places::work_place& where, trace::thread_id thread) {
   using namespace nsys::memory;
   if (row.number(pool) == 0) return {};
   const auto [known, fresh] = pools_.try_emplace({nsys_places::process_bits(row.number(process)), row.number(pool)});
@@ -93,7 +102,7 @@ trace::pool_id nsys_memory::sample_pool(const nsys::cells& row, const nsys_place
     out_.add(about);
   }
   trace::pool_event sample;
-  sample.time = row.number(time);
+  sample.time = when;
   sample.process = where.process;
   sample.thread = thread;
   sample.pool = known->second;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/import/call_table.hpp"
+#include "core/import/event_order.hpp"
 #include "core/import/nsys/checks.hpp"
 #include "core/import/nsys/places.hpp"
 #include "core/import/nsys/tables.hpp"
@@ -34,11 +35,13 @@ class nsys_memory {
 
   [[nodiscard]] trace::alloc_event block_of(const nsys::cells& row, const nsys_places::work_place& where,
                                             trace::thread_id thread, trace::pool_id pool_of);
-  trace::pool_id sample_pool(const nsys::cells& row, const nsys_places::work_place& where, trace::thread_id thread);
+  trace::pool_id sample_pool(const nsys::cells& row, trace::time_ns when, const nsys_places::work_place& where,
+                             trace::thread_id thread);
 
   trace::file_writer& out_;
   nsys_places& places_;
   nsys_checks& checks_;
+  event_order order_;
   std::unordered_map<block_key, trace::block_id, block_hash> live_;
   std::uint64_t blocks_ = 0;
   std::vector<trace::alloc_event> before_;  ///< Blocks that are freed but were never allocated.

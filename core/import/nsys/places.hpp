@@ -45,6 +45,8 @@ class nsys_places {
   void add_stream(std::int64_t pid, std::int64_t stream, std::int64_t priority, bool is_default);
 
   [[nodiscard]] trace::device_id device(std::int64_t global_pid, std::int64_t ordinal);
+  /// The id of one more counter.
+  [[nodiscard]] trace::counter_id new_counter() { return static_cast<trace::counter_id>(++last_counter_); }
   struct work_place {
     trace::process_id process{};
     trace::device_id device{};
@@ -81,6 +83,7 @@ class nsys_places {
   std::map<std::pair<std::int64_t, std::int64_t>, about_stream> about_streams_;   ///< By pid and stream number.
   std::map<numbers, work_place> works_;
   std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, trace::context_id> contexts_;
+  std::uint64_t last_counter_ = 0;
   numbers last_work_{~std::uint64_t{0}, -1, -1, -1};
   work_place last_place_;
 };

@@ -29,7 +29,9 @@ void nsys_reader::run() {
     const auto take = [&](nsys_rows*) { return read_.put(filling); };
     const nsys_plan& plan = plans_[i];
     try {
-      if (auto done = from_.read(plan.table, plan.columns, plan.where, rows_at_a_time, room, take); !done) {
+      const bool as_it_is = plan.in_time && from_.is_sorted(plan.table, {plan.order.front()});
+      const std::span<const char* const> order = as_it_is ? std::span<const char* const>{} : plan.order;
+      if (auto done = from_.read(plan.table, plan.columns, plan.where, order, rows_at_a_time, room, take); !done) {
         broken_.push_back({i, done.error()});
       }
     } catch (const std::bad_alloc&) {

@@ -18,7 +18,9 @@ struct nsys_plan {
   std::string_view table;
   std::span<const nsys_column> columns;
   std::size_t required = 0;  ///< This many of the first columns must exist.
-  std::string_view where;
+  std::string_view where{};
+  std::vector<const char*> order{};  ///< The columns to sort by; in the file's own order without any.
+  bool in_time = false;  ///< The first of `order` is a time: where the file is sorted by it, it stays as it is.
 };
 
 /// Reads tables one after the other in its own thread, and gives their rows in that order to the owner's thread.

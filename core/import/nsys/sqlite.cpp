@@ -4,11 +4,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <unordered_map>
 
+#include "core/base/format.hpp"
 #include "core/import/call_table.hpp"
+#include "core/import/graph_parts.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/kernel_overruns.hpp"
 #include "core/import/nsys/checks.hpp"
@@ -16,6 +19,7 @@
 #include "core/import/nsys/graphs.hpp"
 #include "core/import/nsys/memory.hpp"
 #include "core/import/nsys/places.hpp"
+#include "core/import/nsys/ranges.hpp"
 #include "core/import/nsys/stacks.hpp"
 #include "core/import/nsys/tables.hpp"
 
@@ -37,9 +41,11 @@ class nsys_importer {
         places_(out_),
         stacks_(out_),
         graphs_(out_),
-        memory_(out_, places_, checks_) {}
+        memory_(out_, places_, checks_),
+        ranges_(out_, places_, checks_) {}
 
   result<void> run() {
+    find_counter_types();
     make_plans();
     std::vector<nsys_plan> plans;
     std::uint64_t all = 0, done = 0;
@@ -77,7 +83,7 @@ class nsys_importer {
     nsys_plan plan;
     std::string_view what;  ///< For the report; empty: not reported.
     std::function<void(const cells&)> take;
-    std::size_t begin = no_column, end = no_column;  ///< The columns with the times of what it tells.
+    std::size_t begin = no_column, end = no_column;  ///< The columns with the times of what it says.
     std::uint64_t rows = 0;
   };
   static constexpr std::size_t no_column = SIZE_MAX;
@@ -99,6 +105,23 @@ class nsys_importer {
     }
   }
 
+  /// Since 2025.6 the rows of a table have no order. Where they have a time, they are read in order of it, and of two at
+  /// one time the call that came first; other tables are read in order of all that they say, but for those where the order
+  /// makes no difference. What is sorted by time already stays as it is, but for memory, where the calls tell which of two
+  /// at one time came first.
+  void set_order(nsys_plan& of, bool is_referred_to) const {
+    static constexpr std::string_view unordered[] = {"StringIds", "CUDA_CALLCHAINS", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"};
+    if (std::find(std::begin(unordered), std::end(unordered), of.table) != std::end(unordered)) return;
+    for (const char* first : {"start", "timestamp", "correlationId"})
+      for (const nsys_column& each : of.columns)
+        if (std::string_view(each.name) == first) of.order.push_back(each.name);
+    const bool has_time = !of.order.empty() && std::string_view(of.order.front()) != "correlationId";
+    const bool is_memory = of.table == "CUDA_GPU_MEMORY_USAGE_EVENTS" && from_.has(of.table, "correlationId");
+    of.in_time = has_time && !is_referred_to && !is_memory;
+    for (const nsys_column& each : of.columns)
+      if (std::find(of.order.begin(), of.order.end(), each.name) == of.order.end()) of.order.push_back(each.name);
+  }
+
   template <class Take>
   void plan(std::string_view table, std::span<const nsys_column> columns, std::size_t required, std::string_view what,
             Take take, std::string_view where = {}) {
@@ -109,7 +132,8 @@ class nsys_importer {
       work_.not_understood("tables without the column '" + std::string(columns[i].name) + "': " + std::string(table));
       return;
     }
-    step made{{table, columns, required, where}, what, [this, take](const cells& row) { (this->*take)(row); }};
+    step made{{table, columns, required, where, {}}, what, [this, take](const cells& row) { (this->*take)(row); }};
+    set_order(made.plan, what.empty());
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::string_view name = columns[i].name;
       if (name == "start") made.begin = i;
@@ -144,8 +168,34 @@ class nsys_importer {
     plan("CUDA_UM_GPU_PAGE_FAULT_EVENTS", nsys::fault::columns, 1, "GPU page faults", &self::take_gpu_fault);
     plan("CUDA_UM_CPU_PAGE_FAULT_EVENTS", nsys::fault::columns, 1, "CPU page faults", &self::take_cpu_fault);
     plan("NVTX_EVENTS", nsys::nvtx::columns, 3, {}, &self::take_domain, "eventType=75");
-    plan("NVTX_EVENTS", nsys::nvtx::columns, 3, "NVTX events", &self::take_nvtx, "eventType<>75");
+    plan("NVTX_EVENTS", nsys::nvtx::columns, 3, "NVTX events", &self::take_nvtx, is_range_);
+    if (!is_counter_.empty())
+      plan("NVTX_EVENTS", nsys::counter::columns, 3, "samples of NVTX counters", &self::take_counter, is_counter_);
     plan("OSRT_API", nsys::system_call::columns, 3, "system calls", &self::take_system_call);
+    plan("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", nsys::event_type::columns, 2, {}, &self::take_severity);
+    plan("DIAGNOSTIC_EVENT", nsys::diagnostic::columns, 2, "messages of the profiler", &self::take_diagnostic);
+  }
+
+  /// The types of NVTX_EVENTS that are samples of counters, by the names that the file has for types.
+  void find_counter_types() {
+    is_range_ = "eventType<>75";
+    if (!from_.has("ENUM_NSYS_EVENT_TYPE", "id")) return;
+    std::string numbers;
+    nsys_rows rows;
+    const auto take = [&](const nsys_rows* got) {
+      for (std::size_t i = 0; i < got->size(); ++i) {
+        const cells row{*got, got->row(i)};
+        const std::string_view name = row.text(nsys::event_type::name);
+        if (!name.starts_with("Nvtx") || name.find("Counter") == std::string_view::npos) continue;
+        numbers += (numbers.empty() ? "" : ",") + std::to_string(row.number(nsys::event_type::id));
+      }
+      return true;
+    };
+    static_cast<void>(from_.read(
+        "ENUM_NSYS_EVENT_TYPE", nsys::event_type::columns, {}, {}, 1024, [&] { return &rows; }, take));
+    if (numbers.empty()) return;
+    is_counter_ = "eventType IN (" + numbers + ")";
+    is_range_ += " AND eventType NOT IN (" + numbers + ")";
   }
 
   // --- what rows refer to -------------------------------------------------------------------------------------------
@@ -157,14 +207,20 @@ class nsys_importer {
   void take_ordinal(const cells& row) {
     places_.add_ordinal(row.number(nsys::cuda_device::gpu), row.number(nsys::cuda_device::ordinal),
                         row.number(nsys::cuda_device::pid));
-    ordinals_.try_emplace(row.number(nsys::cuda_device::gpu), row.number(nsys::cuda_device::ordinal));
+    const std::int64_t own = row.number(nsys::cuda_device::gpu), said = row.number(nsys::cuda_device::ordinal);
+    ordinals_.try_emplace(own, said);
+    // Of processes that each see one GPU, each calls it 0.
+    const auto [known, fresh] = gpus_.try_emplace(said, own);
+    ordinals_differ_ = ordinals_differ_ || (!fresh && known->second != own);
   }
 
   void take_gpu(const cells& row) {
     using namespace nsys::gpu;
     const std::int64_t own = row.number(id);
     const auto ordinal_of = ordinals_.find(own);
-    const std::int64_t said = ordinal_of != ordinals_.end() ? ordinal_of->second : row.number(ordinal, own);
+    const std::int64_t said = ordinals_differ_                ? own
+                              : ordinal_of != ordinals_.end() ? ordinal_of->second
+                                                              : row.number(ordinal, own);
     places_.add_gpu(
         {own, said, row.number(memory), row.number(major), row.number(minor), row.text(name), row.text(uuid)});
   }
@@ -284,7 +340,7 @@ class nsys_importer {
     made.destination_kind = kind_of(row.number(destination_kind, -1));
     if (row.has(source_device)) made.peer = places_.device(row.number(nsys::work::process), row.number(source_device));
     made.copies = std::max<std::uint32_t>(1, row.small(copies));
-    out_.add(made);
+    parts_.add(made, [this](const trace::transfer_event& whole) { out_.add(whole); });
   }
 
   void take_memset(const cells& row) {
@@ -327,7 +383,7 @@ class nsys_importer {
   /// Creations of graphs and nodes: ranges on their thread, and for a graph also its definition.
   void take_graph(const cells& row) {
     using namespace nsys::graph;
-    trace::host_range_event made = range_of(row, thread, begin, end);
+    trace::host_range_event made = ranges_.range_of(row, thread, begin, end);
     made.name = places_.string(row.number(name));
     made.domain = out_.intern("CUDA graphs");
     made.id = trace::event_id{out_.add(made)};
@@ -339,6 +395,8 @@ class nsys_importer {
     fill(made, row);
     made.graph = graphs_.launched(row, made);
     out_.add(made);
+    ++graph_launches_;
+    if (made.end != trace::unknown_time) graph_time_ += made.end - made.time;
   }
 
   // --- memory -------------------------------------------------------------------------------------------------------
@@ -359,7 +417,7 @@ class nsys_importer {
     const auto [known, fresh] = counters_.try_emplace({owner, where});
     if (fresh) {
       trace::counter_row about;
-      about.id = known->second = static_cast<trace::counter_id>(counters_.size());
+      about.id = known->second = places_.new_counter();
       about.process = owner;
       about.device = where;
       about.name = out_.intern(name);
@@ -373,88 +431,62 @@ class nsys_importer {
     out_.add(made);
   }
 
-  // --- ranges -------------------------------------------------------------------------------------------------------
+  // --- ranges, counters, messages -----------------------------------------------------------------------------------
 
-  trace::string_id nvtx_text(const cells& row) {
-    using namespace nsys::nvtx;
-    if (row.has(text_)) return out_.intern(row.text(text_));
-    return row.has(text_id) ? places_.string(row.number(text_id)) : trace::string_id::none;
+  void take_domain(const cells& row) { ranges_.take_domain(row); }
+  void take_nvtx(const cells& row) { ranges_.take_nvtx(row); }
+  void take_counter(const cells& row) { ranges_.take_counter(row); }
+  void take_system_call(const cells& row) { ranges_.take_system_call(row); }
+
+  void take_severity(const cells& row) {
+    using namespace nsys::event_type;
+    const std::string_view word = row.text(name);
+    severities_[row.number(id)] = word.find("rror") != std::string_view::npos  ? trace::severity::error
+                                  : word.find("arn") != std::string_view::npos ? trace::severity::warning
+                                                                               : trace::severity::info;
   }
 
-  using domain_key = std::pair<std::uint64_t, std::int64_t>;
-  [[nodiscard]] static domain_key domain_of(const cells& row) {
-    return {nsys_places::process_bits(row.number(nsys::nvtx::thread)), row.number(nsys::nvtx::domain)};
-  }
-
-  void take_domain(const cells& row) { domains_[domain_of(row)] = nvtx_text(row); }
-
-  void take_nvtx(const cells& row) {
-    using namespace nsys::nvtx;
-    const std::int64_t kind = row.number(type);
-    if (kind == thread_name) {
-      places_.name_thread(row.number(thread), nvtx_text(row));
+  /// What the profiler said of itself: why nothing was recorded, among others.
+  void take_diagnostic(const cells& row) {
+    using namespace nsys::diagnostic;
+    constexpr std::size_t most_messages = 100;
+    if (diagnostics_.size() >= most_messages) {
+      fault("messages of the profiler beyond the first " + std::to_string(most_messages));
       return;
     }
-    if (row.has(begin)) checks_.note(row.number(begin));
-    const auto where = places_.thread(row.number(thread));
-    if (kind == mark || kind == mark_with_time) {
-      trace::marker_event made;
-      made.time = row.number(begin);
-      made.process = where.process;
-      made.thread = where.thread;
-      made.name = nvtx_text(row);
-      out_.add(made);
-      return;
+    const std::string text(row.text(text_).substr(0, 4096));
+    if (text.empty() || !diagnostics_.insert(text).second) return;
+    const auto known = severities_.find(row.number(severity));
+    trace::severity how = trace::severity::info;
+    if (known != severities_.end()) {
+      how = known->second;
+    } else if (row.number(severity) >= 2) {
+      how = row.number(severity) == 2 ? trace::severity::warning : trace::severity::error;
     }
-    if (kind != push_pop && kind != start_end && kind != push_pop_with_time && kind != start_end_with_time) {
-      fault("NVTX events of the type " + std::to_string(kind));
-      return;
-    }
-    trace::host_range_event made;
-    made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end), false);
-    made.process = where.process;
-    made.thread = where.thread;
-    made.name = nvtx_text(row);
-    const auto domain_name_of = domains_.find(domain_of(row));
-    if (domain_name_of != domains_.end()) made.domain = domain_name_of->second;
-    out_.add(made);
-  }
-
-  void take_system_call(const cells& row) {
-    using namespace nsys::system_call;
-    trace::host_range_event made = range_of(row, thread, begin, end);
-    made.name = places_.string(row.number(name));
-    if (system_calls_ == trace::string_id::none) system_calls_ = out_.intern("OS runtime");
-    made.domain = system_calls_;
-    out_.add(made);
+    work_.say(how, "Nsight Systems: " + text);
   }
 
   // --- the rest -----------------------------------------------------------------------------------------------------
-
-  /// A range of one thread, read from the given columns.
-  trace::host_range_event range_of(const cells& row, std::size_t thread, std::size_t begin, std::size_t end) {
-    const auto where = places_.thread(row.number(thread));
-    trace::host_range_event made;
-    made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end), false);
-    made.process = where.process;
-    made.thread = where.thread;
-    return made;
-  }
 
   time_ns checked_end(time_ns begin, time_ns end, bool must_end = true) { return checks_.end_of(begin, end, must_end); }
 
   void fault(const std::string& what) { checks_.fault(what); }
 
   void finish() {
-    std::map<std::string_view, std::uint64_t> read;
+    parts_.finish([this](const trace::transfer_event& whole) { out_.add(whole); });
     for (const step& each : steps_)
       if (!each.what.empty() && each.rows != 0) work_.read(each.what, each.rows);
     if (graph_work_ != 0) work_.read("of these kernels, copies and memsets of graph nodes", graph_work_);
     work_.set_begin(memory_.finish(checks_.begin()));
     for (const auto& [what, number] : checks_.faults()) work_.not_understood(what, number);
     if (overruns_.found() != 0) work_.not_understood(kernel_overruns::words, overruns_.found());
+    if (parts_.joined() != 0) work_.not_understood(graph_parts::words, parts_.joined());
+    if (graph_launches_ != 0 && graph_work_ == 0) {
+      work_.say(trace::severity::warning,
+                "the kernels and copies of graphs were not recorded, only " + std::to_string(graph_launches_) +
+                    " launches of graphs, which ran for " + format_time(graph_time_) +
+                    ": to see what they run, record with nsys profile --cuda-graph-trace=node");
+    }
     if (places_.missing_strings() != 0)
       work_.not_understood("names whose text is not in the file", places_.missing_strings());
     for (const auto& table : from_.tables()) {
@@ -463,7 +495,7 @@ class nsys_importer {
                          name.starts_with("TARGET_INFO") || name == "EXPORT_META_DATA";
       const bool taken = std::find(known_.begin(), known_.end(), name) != known_.end();
       if (about || taken || table.rows == 0) continue;
-      work_.not_understood("rows of the table " + table.name.substr(0, 80), table.rows);
+      work_.not_understood("rows of the table " + table.name.substr(0, 80), from_.count_rows(table.name));
     }
   }
 
@@ -473,17 +505,24 @@ class nsys_importer {
   nsys_places places_;
   std::vector<step> steps_;
   std::vector<std::string_view> known_;
-  std::map<std::int64_t, std::int64_t> ordinals_;
+  std::map<std::int64_t, std::int64_t> ordinals_;  ///< Of each GPU, as a process numbers it,
+  std::map<std::int64_t, std::int64_t> gpus_;      ///< and the GPU of that ordinal.
+  bool ordinals_differ_ = false;                   ///< Processes give several GPUs one ordinal.
   nsys_stacks stacks_;
   nsys_graphs graphs_;
   std::uint64_t graph_work_ = 0;  ///< Rows of work requested by graph nodes.
+  std::uint64_t graph_launches_ = 0;
+  time_ns graph_time_ = 0;  ///< The sum of how long launched graphs ran.
   call_table calls_;
   std::map<std::pair<trace::process_id, trace::device_id>, trace::counter_id> counters_;
-  std::map<domain_key, trace::string_id> domains_;
-  trace::string_id system_calls_{};
   nsys_checks checks_;
   nsys_memory memory_;
+  nsys_ranges ranges_;
   kernel_overruns overruns_;
+  graph_parts parts_;
+  std::string is_range_, is_counter_;  ///< Conditions on rows of NVTX_EVENTS.
+  std::map<std::int64_t, trace::severity> severities_;
+  std::set<std::string> diagnostics_;
 };
 
 /// CLOCK_REALTIME at the session's time 0; 0 if the file does not say.
@@ -493,7 +532,7 @@ std::int64_t session_start(const nsys_database& from) {
   nsys_rows rows;
   if (!from.has("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")) return 0;
   static_cast<void>(from.read(
-      "TARGET_INFO_SESSION_START_TIME", column, {}, 1, [&] { return &rows; },
+      "TARGET_INFO_SESSION_START_TIME", column, {}, {}, 1, [&] { return &rows; },
       [&](const nsys_rows* got) {
         if (got->size() != 0 && got->row(0)[0] > 0) start = got->row(0)[0];
         return false;

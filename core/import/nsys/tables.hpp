@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -27,6 +28,7 @@ struct cells {
   [[nodiscard]] std::uint32_t small(std::size_t column) const {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number(column), 0, UINT32_MAX));
   }
+  [[nodiscard]] double real(std::size_t column) const { return std::bit_cast<double>(row[column]); }
   [[nodiscard]] std::string_view text(std::size_t column) const { return all.text(row[column]); }
   [[nodiscard]] trace::time_ns end(std::size_t column) const { return has(column) ? row[column] : trace::unknown_time; }
 };
@@ -168,6 +170,25 @@ enum : std::uint8_t { begin, end, type, text_, thread, text_id, domain };
 inline constexpr nsys_column columns[] = {{"start"},     {"end"},    {"eventType"}, {"text", text},
                                           {"globalTid"}, {"textId"}, {"domainId"}};
 }  // namespace nvtx
+
+/// Samples of NVTX counters: the columns of `nvtx`, and one for each type of value.
+namespace counter {
+enum : std::uint8_t { as_double = nvtx::domain + 1, as_float, as_int64, as_int32, as_uint32, as_uint64 };
+inline constexpr nsys_column columns[] = {
+    {"start"},      {"end"},         {"eventType"},         {"text", text},       {"globalTid"},
+    {"textId"},     {"domainId"},    {"doubleValue", real}, {"floatValue", real}, {"int64Value"},
+    {"int32Value"}, {"uint32Value"}, {"uint64Value"}};
+}  // namespace counter
+
+namespace event_type {
+enum : std::uint8_t { id, name };
+inline constexpr nsys_column columns[] = {{"id"}, {"name", text}};
+}  // namespace event_type
+
+namespace diagnostic {
+enum : std::uint8_t { severity, text_, time };
+inline constexpr nsys_column columns[] = {{"severity"}, {"text", text}, {"timestamp"}};
+}  // namespace diagnostic
 
 namespace memory {
 enum : std::uint8_t {

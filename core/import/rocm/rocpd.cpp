@@ -143,7 +143,7 @@ class rocpd_recording {
       if (!table.name.ends_with(suffix_) || about || known_.contains(table.name) || table.rows == 0) continue;
       work_.not_understood(
           "rows of the table " + table.name.substr(0, table.name.size() - suffix_.size()).substr(0, 80),
-          rows_in(from_, table.name));
+          from_.count_rows(table.name));
     }
     return {};
   }

@@ -83,7 +83,7 @@ class rpd_importer {
       const auto is_it = [&](const table_step& each) { return each.table == table.name; };
       const bool known = std::any_of(steps.begin(), steps.end(), is_it) || table.name == "rocpd_metadata";
       if (known || table.rows == 0) continue;
-      work_.not_understood("rows of the table " + table.name.substr(0, 80), rows_in(from_, table.name));
+      work_.not_understood("rows of the table " + table.name.substr(0, 80), from_.count_rows(table.name));
     }
     return {};
   }

@@ -6,6 +6,17 @@
 
 namespace sluice::importing::rocm {
 
+namespace {
+
+/// What happened is read in order of time: a profiler writes it thread by thread.
+std::vector<const char*> order_of(std::span<const nsys_column> columns) {
+  for (const nsys_column& each : columns)
+    if (std::string_view(each.name) == "start") return {each.name};
+  return {};
+}
+
+}  // namespace
+
 result<void> read_tables(const nsys_database& from, const std::vector<table_step>& steps, job& work) {
   std::vector<const table_step*> taken;
   std::vector<nsys_plan> plans;
@@ -21,7 +32,9 @@ result<void> read_tables(const nsys_database& from, const std::vector<table_step
       continue;
     }
     taken.push_back(&each);
-    plans.push_back({each.table, each.columns, each.required, {}});
+    nsys_plan made{each.table, each.columns, each.required, {}, order_of(each.columns)};
+    made.in_time = !made.order.empty();
+    plans.push_back(std::move(made));
     for (const auto& table : from.tables())
       if (table.name == each.table) all += table.rows;
   }
@@ -69,7 +82,7 @@ std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>
     if (!from.has(table, column)) continue;
     // What cannot be read to its end is counted when its rows are read.
     static_cast<void>(from.read(
-        table, columns, {}, 4096, [&] { return &rows; },
+        table, columns, {}, {}, 4096, [&] { return &rows; },
         [&](const nsys_rows* got) {
           for (std::size_t i = 0; i < got->size(); ++i)
             if (got->row(i)[0] > 0) lowest = std::min(lowest, got->row(i)[0]);
@@ -77,21 +90,6 @@ std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>
         }));
   }
   return lowest == INT64_MAX ? 0 : lowest;
-}
-
-std::uint64_t rows_in(const nsys_database& from, std::string_view table) {
-  const auto& columns = from.columns_of(table);
-  if (columns.empty()) return 0;
-  const nsys_column first[] = {{columns.front().c_str()}};
-  std::uint64_t rows = 0;
-  nsys_rows batch;
-  static_cast<void>(from.read(
-      table, first, {}, 4096, [&] { return &batch; },
-      [&](const nsys_rows* got) {
-        rows += got->size();
-        return true;
-      }));
-  return rows;
 }
 
 bool is_rocpd(const nsys_database& from) {

@@ -23,7 +23,7 @@ struct table_step {
   std::function<void(const cells&)> take;
 };
 
-/// Reads the tables that exist, in this order. Tables that are broken are counted. Errors: cancelled, unavailable.
+/// Reads the tables that exist, in this order, and what has a start in order of time. Tables that are broken are counted. Errors: cancelled, unavailable.
 [[nodiscard]] result<void> read_tables(const nsys_database& from, const std::vector<table_step>& steps, job& work);
 
 /// Texts by their ids, in bounded memory. Not thread-safe.
@@ -46,9 +46,6 @@ class text_table {
 /// The lowest number above 0 in a column of several tables; 0 without any.
 [[nodiscard]] std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>& tables,
                                      const char* column);
-
-/// The number of rows of a table. Ids may be far apart, so that the highest tells nothing. O(rows).
-[[nodiscard]] std::uint64_t rows_in(const nsys_database& from, std::string_view table);
 
 /// True if the file is ROCm's rocpd (rocprofv3, rocprof-sys), or rocmProfileData's (.rpd).
 [[nodiscard]] bool is_rocpd(const nsys_database& from);

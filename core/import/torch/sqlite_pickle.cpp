@@ -65,7 +65,7 @@ result<void> sqlite_as_pickle::begin() {
   nsys_rows rows;
   if (from_.has("device_traces")) {
     auto read = from_.read(
-        "device_traces", device_column, {}, 1024, [&] { return &rows; },
+        "device_traces", device_column, {}, {}, 1024, [&] { return &rows; },
         [&](const nsys_rows* got) {
           for (std::size_t i = 0; i < got->size() && devices.size() <= most_devices; ++i)
             devices.insert(got->row(i)[0] == nsys_rows::null ? 0 : got->row(i)[0]);
@@ -76,11 +76,11 @@ result<void> sqlite_as_pickle::begin() {
   std::vector<nsys_plan> plans;
   if (from_.has("blocks")) {
     parts_.push_back({stage::blocks, 0});
-    plans.push_back({"blocks", block_columns, 0, {}});
+    plans.push_back({"blocks", block_columns});
   }
   if (from_.has("segments")) {
     parts_.push_back({stage::segments, 0});
-    plans.push_back({"segments", segment_columns, 0, {}});
+    plans.push_back({"segments", segment_columns});
   }
   conditions_.reserve(devices.size());
   for (const std::int64_t device : devices) {
@@ -93,11 +93,11 @@ result<void> sqlite_as_pickle::begin() {
     if (from_.has("device_traces", "device")) {
       condition = (device == 0 ? "\"device\" IS NULL OR \"device\" = " : "\"device\" = ") + std::to_string(device);
     }
-    plans.push_back({"device_traces", entry_columns, 0, conditions_.emplace_back(condition)});
+    plans.push_back({"device_traces", entry_columns, 0, conditions_.emplace_back(condition), {}});
   }
   for (const auto& table : from_.tables())
     if (table.name != "blocks" && table.name != "segments" && table.name != "device_traces" && table.rows != 0)
-      work_.not_understood("rows of the table " + table.name.substr(0, 80), table.rows);
+      work_.not_understood("rows of the table " + table.name.substr(0, 80), from_.count_rows(table.name));
   try {
     reader_.emplace(from_, std::move(plans));
   } catch (const std::system_error& refused) {

@@ -64,7 +64,7 @@ std::size_t rows_in(const nsys_database& from) {
   nsys_rows rows;
   std::size_t count = 0;
   EXPECT_TRUE(from.read(
-      "t", number_and_name, {}, 100, [&] { return &rows; },
+      "t", number_and_name, {}, {}, 100, [&] { return &rows; },
       [&](const nsys_rows* batch) { return (count += batch->size()) != 0; }));
   return count;
 }
@@ -122,7 +122,7 @@ TEST_F(thousand_rows, come_in_order_in_batches_of_at_most_as_many_as_are_asked_f
   for (const std::size_t most : {1U, 300U, 500U, 1000U, 1001U}) {
     std::int64_t next = 0;
     const auto read = database_.read(
-        "t", number_and_name, {}, most, [&] { return &rows_; },
+        "t", number_and_name, {}, {}, most, [&] { return &rows_; },
         [&](const nsys_rows* batch) {
           EXPECT_LE(batch->size(), most);
           for (std::size_t i = 0; i < batch->size(); ++i, ++next) {
@@ -140,11 +140,11 @@ TEST_F(thousand_rows, come_in_order_in_batches_of_at_most_as_many_as_are_asked_f
 TEST_F(thousand_rows, come_no_more_once_nobody_wants_them) {
   int taken = 0;
   EXPECT_TRUE(database_.read(
-      "t", number_and_name, {}, 100, [&] { return &rows_; }, [&](nsys_rows*) { return ++taken < 3; }));
+      "t", number_and_name, {}, {}, 100, [&] { return &rows_; }, [&](nsys_rows*) { return ++taken < 3; }));
   EXPECT_EQ(taken, 3);
   int rooms = 0;
   EXPECT_TRUE(database_.read(
-      "t", number_and_name, {}, 100, [&] { return ++rooms < 3 ? &rows_ : nullptr; },
+      "t", number_and_name, {}, {}, 100, [&] { return ++rooms < 3 ? &rows_ : nullptr; },
       [&](nsys_rows*) { return ++taken != 0; }));
   EXPECT_EQ(taken, 5);
 }
@@ -152,7 +152,7 @@ TEST_F(thousand_rows, come_no_more_once_nobody_wants_them) {
 TEST_F(thousand_rows, what_is_thrown_on_the_way_reaches_who_reads) {
   const auto throwing = [&] {
     return database_.read(
-        "t", number_and_name, {}, 100, [&] { return &rows_; }, [](nsys_rows*) -> bool { throw std::bad_alloc(); });
+        "t", number_and_name, {}, {}, 100, [&] { return &rows_; }, [](nsys_rows*) -> bool { throw std::bad_alloc(); });
   };
   EXPECT_THROW(static_cast<void>(throwing()), std::bad_alloc);
 }
@@ -160,7 +160,7 @@ TEST_F(thousand_rows, what_is_thrown_on_the_way_reaches_who_reads) {
 TEST_F(thousand_rows, of_a_condition_are_those_that_meet_it) {
   std::size_t met = 0;
   EXPECT_TRUE(database_.read(
-      "t", number_and_name, "number >= 990", 4, [&] { return &rows_; },
+      "t", number_and_name, "number >= 990", {}, 4, [&] { return &rows_; },
       [&](const nsys_rows* batch) {
         met += batch->size();
         return true;
