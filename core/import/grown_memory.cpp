@@ -1,5 +1,7 @@
 #include "core/import/grown_memory.hpp"
 
+#include <algorithm>
+
 namespace sluice::importing {
 
 grown_memory::grown_memory(trace::file_writer& out, const trace::alloc_event& like, std::string_view category,
@@ -9,7 +11,12 @@ grown_memory::grown_memory(trace::file_writer& out, const trace::alloc_event& li
   if (!category.empty()) category_ = out_.intern(category);
 }
 
-void grown_memory::set(trace::time_ns time, std::uint64_t bytes) {
+trace::time_ns grown_memory::set(trace::time_ns said, std::uint64_t bytes) {
+  trace::time_ns time = said;
+  if (said == said_) time = counted_ + 1;
+  if (said > said_) time = std::max(said, counted_);
+  said_ = said;
+  counted_ = time;
   if (bytes > sum_) allocate(time, bytes - sum_);
   for (std::uint64_t excess = bytes < sum_ ? sum_ - bytes : 0; excess != 0 && !live_.empty();) {
     const block last = live_.back();
@@ -23,6 +30,7 @@ void grown_memory::set(trace::time_ns time, std::uint64_t bytes) {
     }
   }
   sum_ = bytes;
+  return time;
 }
 
 void grown_memory::allocate(trace::time_ns time, std::uint64_t bytes) {

@@ -16,8 +16,9 @@ class grown_memory {
   grown_memory(trace::file_writer& out, const trace::alloc_event& like, std::string_view category,
                std::uint64_t& blocks);
 
-  /// The sum from `time` on, in bytes.
-  void set(trace::time_ns time, std::uint64_t bytes);
+  /// The sum from `time` on, in bytes. Of several at one time each counts 1 ns after the one before it. Returns when it
+  /// counts.
+  trace::time_ns set(trace::time_ns time, std::uint64_t bytes);
 
  private:
   struct block {
@@ -32,6 +33,7 @@ class grown_memory {
   trace::string_id category_{};  ///< None: the file has no categories.
   std::uint64_t& blocks_;
   std::uint64_t sum_ = 0;
+  trace::time_ns said_ = INT64_MIN, counted_ = INT64_MIN;  ///< When the last sum was.
   std::vector<block> live_;
 };
 

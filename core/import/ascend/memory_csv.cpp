@@ -101,9 +101,9 @@ class memory_record_reader {
     }
     work_.read("samples of allocators");
     allocator& of = allocator_of(cell(cells, "Device Type"), component);
-    of.memory->set(*time - origin_, *used);
+    const time_ns now = of.memory->set(*time - origin_, *used);
     trace::pool_event sample;
-    sample.time = *time - origin_;
+    sample.time = now;
     sample.process = process_;
     sample.pool = of.pool;
     sample.used = *used;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/import/event_order.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/lines.hpp"
 
@@ -109,7 +110,7 @@ class log_reader {
     auto done = read_lines(work_, [&](std::string_view text, std::uint64_t offset) { return take(text, offset); });
     if (!done) return done;
     for (const auto& [address, at] : places_)
-      if (at.before) end_unseen(address, *at.before, at.before->next_since);
+      if (at.before) end_unseen(address, *at.before);
     return {};
   }
 
@@ -118,7 +119,8 @@ class log_reader {
   struct earlier {
     trace::block_id block{};
     std::uint64_t bytes = 0;
-    time_ns next_since = 0;  ///< When the address was allocated again.
+    time_ns next_since = 0;   ///< When the address was allocated again, as the log says,
+    time_ns next_counts = 0;  ///< and as `event_order` says.
     std::uint64_t offset = 0;
   };
   struct place {
@@ -259,17 +261,18 @@ class log_reader {
       return;
     }
     place& at = places_[from.address];
-    if (at.before) end_unseen(from.address, *at.before, at.before->next_since);
+    if (at.before) end_unseen(from.address, *at.before);
+    const time_ns counts = order_.allocation(now);
     std::optional<earlier> before;
-    if (at.block != trace::block_id::none) before = earlier{at.block, at.bytes, now, offset};
-    at = {add_block(from, now, 0, trace::provenance::exact), from.bytes, before};
+    if (at.block != trace::block_id::none) before = earlier{at.block, at.bytes, now, counts, offset};
+    at = {add_block(from, counts, 0, trace::provenance::exact), from.bytes, before};
   }
 
-  /// The free of a block is not in the log: it was over by `time`.
-  void end_unseen(std::uint64_t address, const earlier& which, time_ns time) {
+  /// The free of a block is not in the log: it was over when its address was allocated again.
+  void end_unseen(std::uint64_t address, const earlier& which) {
     work_.not_understood("frees that are missing: their address was allocated again", 1, which.offset);
     trace::free_event row;
-    row.time = time;
+    row.time = which.next_counts;
     row.process = process_;
     row.layer = trace::layer::framework;
     row.block = which.block;
@@ -298,7 +301,9 @@ class log_reader {
       at = {add_block(from, begin_, trace::born_before, trace::provenance::inferred), from.bytes, {}};
     }
     if (is_of_earlier(at, from, now)) {
-      add_free(from, std::min(now, at.before->next_since), at.before->block, trace::provenance::exact);
+      const time_ns next = at.before->next_counts;
+      const time_ns counts = now < at.before->next_since ? std::min(order_.free(now), next) : next;
+      add_free(from, counts, at.before->block, trace::provenance::exact);
       at.before.reset();
       return;
     }
@@ -307,7 +312,7 @@ class log_reader {
       return;
     }
     if (at.bytes != from.bytes) work_.not_understood("frees of another size than was allocated", 1, offset);
-    add_free(from, now, at.block, trace::provenance::exact);
+    add_free(from, order_.free(now), at.block, trace::provenance::exact);
     at.block = trace::block_id::none;
   }
 
@@ -320,6 +325,7 @@ class log_reader {
   time_ns days_ = 0;
   time_ns begin_ = 0;  ///< When the recording begins.
   std::uint64_t blocks_ = 0;
+  event_order order_;
   std::unordered_map<std::uint64_t, place> places_;  ///< By address.
   std::unordered_map<std::uint64_t, trace::thread_id> threads_;
   std::unordered_map<std::uint64_t, trace::stream_id> streams_;

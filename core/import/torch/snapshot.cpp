@@ -51,6 +51,7 @@ enum class word : std::uint8_t {
   oom,
   snapshot,
   workspace_snapshot,
+  annotate,
   // States, types and stages.
   active_allocated,
   active_awaiting_free,
@@ -100,6 +101,7 @@ constexpr std::pair<std::string_view, word> words[] = {
     {"oom", word::oom},
     {"snapshot", word::snapshot},
     {"workspace_snapshot", word::workspace_snapshot},
+    {"annotate", word::annotate},
     {"active_allocated", word::active_allocated},
     {"active_awaiting_free", word::active_awaiting_free},
     {"active_pending_free", word::active_pending_free},
@@ -132,6 +134,8 @@ action action_of(word w) {
       return action::snapshot;
     case word::workspace_snapshot:
       return action::workspace_snapshot;
+    case word::annotate:
+      return action::annotate;
     default:
       return action::other;
   }
@@ -458,6 +462,12 @@ class reader {
         case word::state:
           made.is = state_of(meaning(v));
           break;
+        case word::user_metadata:
+          if (v.is(pickle_kind::text) && !from_.text(v).empty()) {
+            made_.block_extras.push_back(
+                {static_cast<std::uint32_t>(made_.blocks.size()), from_.text(items.key(i)), v});
+          }
+          break;
         case word::unknown:
           unknown_key("blocks", items.key(i));
           break;
@@ -465,8 +475,10 @@ class reader {
           break;
       }
     }
-    if (!good || made.bytes > UINT64_MAX - made.address)
+    if (!good || made.bytes > UINT64_MAX - made.address) {
+      std::erase_if(made_.block_extras, [&](const extra& each) { return each.entry == made_.blocks.size(); });
       return work_.not_understood("blocks with an impossible address or size");
+    }
     if (!requested) made.requested = made.bytes;
     next = made.address + made.bytes;
     made_.blocks.push_back(made);

@@ -24,6 +24,7 @@ enum class action : std::uint8_t {
   out_of_memory,
   snapshot,
   workspace_snapshot,
+  annotate,  ///< `torch.cuda.memory._annotate_memory`: something is said of a live block.
 };
 
 /// The id of a segment's pool; (0, 0) is the default pool.
@@ -33,9 +34,9 @@ using pool_name = std::pair<std::int64_t, std::int64_t>;
 inline constexpr std::uint32_t no_container = ~std::uint32_t{0};
 inline constexpr std::int64_t no_time = INT64_MIN;
 
-/// A key of an entry that has no place in the model; kept as an attribute.
+/// A key of an entry, or of a block, that has no place in the model; kept as an attribute.
 struct extra {
-  std::uint32_t entry = 0;
+  std::uint32_t entry = 0;  ///< Position in `history::entries` or `snapshot::blocks`.
   std::string_view key;
   pickle_value value;
 };
@@ -95,7 +96,8 @@ struct snapshot {
   std::vector<segment> segments;       ///< Segments of device memory at the end of the history.
   std::vector<segment> host_segments;  ///< Segments of pinned memory at the end of the history.
   std::vector<block> blocks;
-  std::vector<pool_name> pools;  ///< The pools that entries name.
+  std::vector<extra> block_extras;  ///< What `blocks` say that has no place in the model, in order of `extra::entry`.
+  std::vector<pool_name> pools;     ///< The pools that entries name.
   std::vector<annotation> annotations;
   pickle_value settings;          ///< The dictionary `allocator_settings`, or none.
   bool overflowed = false;        ///< A history had no room for all entries: the first ones are missing.
@@ -105,6 +107,12 @@ struct snapshot {
 /// Extracts a snapshot from the pickle; counts what it does not understand in `work`. Linear in the pickle's size, even
 /// if parts of it are shared. Errors: foreign, if the pickle is not a snapshot; cancelled.
 [[nodiscard]] result<snapshot> read_snapshot(const pickle_document& from, job& work);
+
+/// The first time in a snapshot, in us; 0 if it has none.
+[[nodiscard]] std::int64_t first_time(const snapshot& of);
+/// When the recording begins: at the first entry, which is time 0, or 1 ns before it if something is freed just then, so
+/// that what was there before is seen to have been there.
+[[nodiscard]] trace::time_ns begin_of(const snapshot& of, std::int64_t origin_us);
 
 /// Removes impossible times, and counts them in `work`; the order of entries shows roughly when they were. Linear.
 void drop_impossible_times(snapshot& of, job& work);

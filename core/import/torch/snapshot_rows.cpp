@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/import/event_order.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/range_map.hpp"
 #include "core/import/torch/categories.hpp"
@@ -74,6 +75,7 @@ class allocator_writer {
   };
   struct live_block {
     trace::block_id block{};  ///< None: freed, but the address is known.
+    trace::event_id event{};  ///< Its allocation.
     trace::pool_id pool{};
     std::uint64_t bytes = 0;
     bool pending = false;  ///< Its free was requested.
@@ -86,14 +88,32 @@ class allocator_writer {
   /// Entries are in order, but the clocks of CPU cores sometimes are not.
   void set_time(const entry& e, std::uint32_t number) {
     if (e.time_us == no_time) {
-      now_ = std::max(now_, number * step_without_times);
+      said_ = std::max(said_, number * step_without_times);
       source_ = trace::provenance::estimated;
       ++without_time_;
     } else {
       const time_ns said = (e.time_us - all_.origin_us) * 1000;
-      source_ = said < now_ ? trace::provenance::estimated : trace::provenance::exact;
-      if (said < now_) ++backwards_;
-      now_ = std::max(now_, said);
+      source_ = said < said_ ? trace::provenance::estimated : trace::provenance::exact;
+      if (said < said_) ++backwards_;
+      said_ = std::max(said_, said);
+    }
+    now_ = counted(e.what);
+  }
+
+  /// When an entry counts that is at `said_`.
+  time_ns counted(action what) {
+    switch (what) {
+      case action::alloc:
+      case action::segment_alloc:
+      case action::segment_map:
+        return order_.allocation(said_);
+      case action::free_requested:
+      case action::free_completed:
+      case action::segment_free:
+      case action::segment_unmap:
+        return order_.free(said_);
+      default:
+        return std::max(now_, said_);
     }
   }
 
@@ -293,7 +313,8 @@ class allocator_writer {
     made.pool = row.pool;
     made.bytes = bytes;
     pool_sizes_[row.pool].used += bytes;
-    return all_.out().add(row);
+    made.event = trace::event_id{all_.out().add(row)};
+    return raw(made.event);
   }
 
   /// Adds a block that the history frees but never allocated. The free gives its size.
@@ -369,8 +390,10 @@ class allocator_writer {
     for (const auto& [address, at] : final_) {
       if (at.last == UINT32_MAX) {
         live_block made;
-        add_block(address, at.is->requested, at.is->bytes, at.in->stream, all_.stacks.stack_of(at.is->frames),
-                  all_.begin, trace::born_before, trace::provenance::inferred, before_, nullptr, made);
+        const auto id =
+            add_block(address, at.is->requested, at.is->bytes, at.in->stream, all_.stacks.stack_of(at.is->frames),
+                      all_.begin, trace::born_before, trace::provenance::inferred, before_, nullptr, made);
+        add_attributes(all_.of.block_extras, static_cast<std::uint32_t>(at.is - all_.of.blocks.data()), id);
         all_.work.read("blocks from before the history");
         if (at.is->is == block::state::pending_free) {
           entry e;
@@ -414,6 +437,8 @@ class allocator_writer {
         return segment_ends(e, number);
       case action::out_of_memory:
         return refuse(e, number);
+      case action::annotate:
+        return annotate(e, number);
       default:
         return mark(e, number);
     }
@@ -435,9 +460,18 @@ class allocator_writer {
     all_.work.read("failed allocations");
   }
 
+  /// What was said of a live block later than it was allocated; a mark where the block is not known.
+  void annotate(const entry& e, std::uint32_t number) {
+    const auto found = live_.find(e.address);
+    if (found == live_.end() || found->second.block == trace::block_id::none) return mark(e, number);
+    add_attributes(number, raw(found->second.event));
+  }
+
   void mark(const entry& e, std::uint32_t number) {
     auto row = event<trace::marker_event>(now_, source_);
-    row.name = all_.out().intern(e.what == action::snapshot ? "snapshot" : "workspace snapshot");
+    row.name = all_.out().intern(e.what == action::snapshot   ? "snapshot"
+                                 : e.what == action::annotate ? "annotation of a block"
+                                                              : "workspace snapshot");
     const auto id = all_.out().add(row);
     if (e.bytes != 0) add_attribute(id, "size", static_cast<std::int64_t>(e.bytes));
     add_attributes(number, id);
@@ -451,9 +485,10 @@ class allocator_writer {
     all_.out().add(row);
   }
 
-  /// Adds attributes for keys without a column in the model. `extras` are in the order of entries.
-  void add_attributes(std::uint32_t number, std::uint64_t target) {
-    const auto& extras = history_->extras;
+  /// Adds attributes for the keys of an entry without a column in the model.
+  void add_attributes(std::uint32_t number, std::uint64_t target) { add_attributes(history_->extras, number, target); }
+  /// `extras` are in order of `extra::entry`.
+  void add_attributes(const std::vector<extra>& extras, std::uint32_t number, std::uint64_t target) {
     if (extras.empty()) return;
     auto at = std::lower_bound(extras.begin(), extras.end(), number,
                                [](const extra& e, std::uint32_t n) { return e.entry < n; });
@@ -487,20 +522,12 @@ class allocator_writer {
     std::uint64_t reserved = 0, used = 0;
   };
   std::unordered_map<trace::pool_id, pool_size> pool_sizes_;
-  time_ns now_ = 0;
+  event_order order_;
+  time_ns said_ = 0;  ///< The time of the current entry, as the file says,
+  time_ns now_ = 0;   ///< and as `order_` says.
   trace::provenance source_ = trace::provenance::exact;
   std::uint64_t without_time_ = 0, backwards_ = 0;
 };
-
-std::int64_t first_time(const snapshot& of) {
-  std::int64_t first = INT64_MAX;
-  for (const history& each : of.histories)
-    for (const entry& e : each.entries)
-      if (e.time_us != no_time) first = std::min(first, e.time_us);
-  for (const annotation& each : of.annotations)
-    if (each.time_us != no_time) first = std::min(first, each.time_us);
-  return first == INT64_MAX ? 0 : first;
-}
 
 void write_tables(shared& all) {
   trace::process_row process;
@@ -508,22 +535,6 @@ void write_tables(shared& all) {
   process.command = all.out().intern("recorded by PyTorch's memory history");
   all.out().add(process);
   all.torch_name = all.out().intern("PyTorch");
-}
-
-/// 1 ns before the first entry if something is freed just then: what was there before is seen to have been there.
-time_ns begin_of(const snapshot& of, std::int64_t origin_us) {
-  const auto frees = [](const entry& e) {
-    return e.what == action::free_requested || e.what == action::free_completed || e.what == action::segment_free ||
-           e.what == action::segment_unmap;
-  };
-  for (const history& each : of.histories) {
-    for (const entry& e : each.entries) {
-      const bool first = e.time_us == no_time ? &e == each.entries.data() : e.time_us <= origin_us;
-      if (!first) break;
-      if (frees(e)) return -1;
-    }
-  }
-  return 0;
 }
 
 void say_what_is_missing(const snapshot& of, job& work) {

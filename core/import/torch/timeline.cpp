@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/import/event_order.hpp"
 #include "core/import/grown_memory.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/json/json_stream.hpp"
@@ -146,7 +147,7 @@ class timeline_importer {
         return {};
       }
       settle();
-      allocate(now, event[2], category, before);
+      allocate(order_.allocation(now), event[2], category, before);
       return {};
     }
     settle();
@@ -159,6 +160,7 @@ class timeline_importer {
     found->second.pop_back();
     moving_ = {ended, category};
     moved_at_ = now;
+    moved_counts_ = order_.free(now);
     if (event[1] != action_new_version) settle();
     return {};
   }
@@ -166,7 +168,7 @@ class timeline_importer {
   /// A block that no other category has taken over is freed.
   void settle() {
     if (!moving_) return;
-    release(moved_at_, moving_->first, moving_->second);
+    release(moved_counts_, moving_->first, moving_->second);
     moving_.reset();
   }
 
@@ -314,7 +316,9 @@ class timeline_importer {
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<block>> live_;  ///< By category and size.
   std::map<std::size_t, grown_memory> grown_;                                ///< By category.
   std::optional<std::pair<block, std::size_t>> moving_;  ///< Ended, unless another category takes it over.
-  time_ns moved_at_ = 0;
+  time_ns moved_at_ = 0;                                 ///< When it ended, as the file says,
+  time_ns moved_counts_ = 0;                             ///< and as `order_` says.
+  event_order order_;
 };
 
 }  // namespace

@@ -18,6 +18,31 @@ void for_each_time(snapshot& of, Use&& use) {
 
 }  // namespace
 
+std::int64_t first_time(const snapshot& of) {
+  std::int64_t first = INT64_MAX;
+  for (const history& each : of.histories)
+    for (const entry& e : each.entries)
+      if (e.time_us != no_time) first = std::min(first, e.time_us);
+  for (const annotation& each : of.annotations)
+    if (each.time_us != no_time) first = std::min(first, each.time_us);
+  return first == INT64_MAX ? 0 : first;
+}
+
+trace::time_ns begin_of(const snapshot& of, std::int64_t origin_us) {
+  const auto frees = [](const entry& e) {
+    return e.what == action::free_requested || e.what == action::free_completed || e.what == action::segment_free ||
+           e.what == action::segment_unmap;
+  };
+  for (const history& each : of.histories) {
+    for (const entry& e : each.entries) {
+      const bool first = e.time_us == no_time ? &e == each.entries.data() : e.time_us <= origin_us;
+      if (!first) break;
+      if (frees(e)) return -1;
+    }
+  }
+  return 0;
+}
+
 void drop_impossible_times(snapshot& of, job& work) {
   std::vector<std::int64_t> times;
   for_each_time(of, [&](std::int64_t time, bool) {

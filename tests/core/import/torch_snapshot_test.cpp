@@ -1,6 +1,8 @@
 // PyTorch's memory snapshots: how each kind of entry is imported.
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/snapshot_of.hpp"
 
@@ -370,6 +372,37 @@ TEST(torch_snapshot, takes_cycles_for_what_they_are_not) {
   cyclic.code('e').code('a').code('s').text("segments").code('h').code(0).code('s');
   const imported snapshot(cyclic.end());
   EXPECT_GT(snapshot.missed(), 0U);
+}
+
+/// What is said of blocks: the size of the allocation, and the text.
+std::multimap<std::uint64_t, std::string> said_of_blocks(const imported& snapshot) {
+  std::multimap<std::uint64_t, std::string> all;
+  for (const auto& each : rows_of<trace::attribute_event>(*snapshot.file))
+    for (const auto& block : snapshot.blocks)
+      if (block.id == each.target) all.emplace(block.bytes, snapshot.text(each.text));
+  return all;
+}
+
+TEST(torch_snapshot, has_what_is_said_of_a_block_later) {
+  const auto snapshot =
+      imported::history({entry("alloc", mib, 1, t0, {{"user_metadata", "at first"}}), entry("alloc", 2 * mib, 2, t0),
+                         entry("annotate", mib, 1, t0 + 5, {{"user_metadata", "kept by autograd"}}),
+                         entry("annotate", mib, 1, t0 + 6, {{"user_metadata", "and again"}}),
+                         entry("annotate", 9 * mib, 1, t0 + 7, {{"user_metadata", "of nothing known"}})});
+  EXPECT_EQ(snapshot.missed(), 0U);
+  EXPECT_EQ(said_of_blocks(snapshot),
+            (std::multimap<std::uint64_t, std::string>{{1, "at first"}, {1, "kept by autograd"}, {1, "and again"}}));
+  const auto marks = rows_of<trace::marker_event>(*snapshot.file);
+  ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(snapshot.text(marks[0].name), "annotation of a block");
+}
+
+TEST(torch_snapshot, has_what_the_segments_say_of_blocks_from_before) {
+  auto block = block_of(mib, 512, 300, "active_allocated");
+  block["user_metadata"] = "weights";
+  const imported snapshot(
+      json{{"segments", {segment_of(mib, mib, json::array({block}))}}, {"device_traces", {json::array()}}});
+  EXPECT_EQ(said_of_blocks(snapshot), (std::multimap<std::uint64_t, std::string>{{300, "weights"}}));
 }
 
 TEST(torch_snapshot, refuses_a_bomb) {
