@@ -95,6 +95,17 @@ result<void> job::begin(std::int64_t realtime_origin) {
   return {};
 }
 
+result<void> job::start_over() {
+  writer_.reset();
+  report_ = {};
+  said_.clear();
+  begin_ = 0;
+  auto again = input::open(source_.path());
+  if (!again) return tl::unexpected(again.error());
+  source_ = std::move(*again);
+  return {};
+}
+
 result<void> job::advance(double share) {
   if (with_.cancel != nullptr && with_.cancel->load(std::memory_order_relaxed)) {
     return fail(error_code::cancelled, "the import was cancelled", source_.path());

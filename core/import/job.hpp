@@ -26,6 +26,9 @@ class job {
   /// Creates the trace. Call once, before the first row. `realtime_origin`: CLOCK_REALTIME in ns at time 0 of the
   /// trace; 0 if unknown. Time 0 should be the start of the recording. Errors: io, no_space.
   [[nodiscard]] result<void> begin(std::int64_t realtime_origin = 0);
+  /// Forgets the trace and all counts and messages, and opens the file anew: an importer may read it once more. Errors:
+  /// those of opening it.
+  [[nodiscard]] result<void> start_over();
   /// The trace. Call `begin` first.
   [[nodiscard]] trace::file_writer& out() { return *writer_; }
   [[nodiscard]] bool began() const { return writer_.has_value(); }

@@ -50,6 +50,11 @@ std::string_view value_in(std::string_view details, std::string_view key) {
   return {};
 }
 
+void set_bytes(chrome_details& of, std::optional<std::int64_t> bytes) {
+  of.has_bytes = bytes && *bytes >= 0;
+  of.bytes = of.has_bytes ? *bytes : 0;
+}
+
 std::optional<std::int64_t> number_in(std::string_view details, std::string_view key) {
   const std::string_view written = value_in(details, key);
   return written.empty() ? std::nullopt : parse_integer(written, true);
@@ -144,15 +149,13 @@ std::optional<dialect_event> read_xla(const chrome_event& event, const dialect_a
     made.name = event.name;
   } else if (const std::string_view copy = all.text("memcpy_details"); !copy.empty()) {
     made.category = chrome_category::copy;
-    const auto bytes = number_in(copy, "size");
-    made.without_bytes = !bytes;
-    made.details.bytes = bytes.value_or(0);
+    set_bytes(made.details, number_in(copy, "size"));
     made.name = std::string(event.name) + " (" + std::string(xla_side(value_in(copy, "kind_src"))) + " -> " +
                 std::string(xla_side(value_in(copy, "kind_dst"))) + ")";
   } else if (const std::string_view memset = all.text("Memset_details"); !memset.empty()) {
     made.category = chrome_category::memset;
     const auto bytes = number_in(memset, "num_bytes");
-    made.details.bytes = bytes ? *bytes : number_in(memset, "size").value_or(0);
+    set_bytes(made.details, bytes ? bytes : number_in(memset, "size"));
     made.name = "Memset (" + std::string(xla_side(value_in(memset, "kind"))) + ")";
   } else {
     return std::nullopt;
@@ -188,17 +191,15 @@ dialect_event read_unitrace(const chrome_event& event) {
   const std::size_t size = name.rfind('[');
   if (is_command && size != std::string_view::npos && name.ends_with(" bytes]")) {
     const std::string_view digits = name.substr(size + 1, name.size() - size - 8);
-    made.details.bytes = std::max<std::int64_t>(parse_integer(digits).value_or(0), 0);
+    set_bytes(made.details, parse_integer(digits));
   }
   const std::size_t open = name.find('('), close = name.find(')');
   const bool has_sides = open != std::string_view::npos && close != std::string_view::npos && open < close;
   if (is_command && (holds_text(name, "Copy") || holds_text(name, "Read") || holds_text(name, "Write"))) {
     made.category = chrome_category::copy;
-    made.without_bytes = made.details.bytes == 0;
     made.name = "Memcpy " + std::string(has_sides ? name.substr(open + 1, close - open - 1) : std::string_view());
   } else if (is_command && holds_text(name, "Fill")) {
     made.category = chrome_category::memset;
-    made.without_bytes = made.details.bytes == 0;
     made.name = "Memset";
   } else if (is_command && !holds_text(name, "LaunchKernel") && !holds_text(name, "NDRange")) {
     made.category = chrome_category::gpu_user_annotation;  // Barriers, signals, resets.
@@ -225,7 +226,6 @@ std::optional<dialect_event> read_rocprof(const chrome_event& event, const diale
                     : holds_text(event.name, "MarkerPacket") || event.name == "Marker"
                         ? chrome_category::gpu_user_annotation
                         : chrome_category::kernel;
-    made.without_bytes = copies || event.name == "FillBuffer";  // This format has no sizes.
     return made;
   }
   if (!is_driver_call(event.name)) return std::nullopt;
@@ -250,9 +250,7 @@ dialect_event read_ascend(const chrome_event& event, const dialect_arguments& al
   const bool copies = holds_text(type, "MEMCPY"), fills = holds_text(type, "MEMSET");
   if (copies || fills) {
     made.category = copies ? chrome_category::copy : chrome_category::memset;
-    const auto bytes = all.number("size(B)");
-    made.without_bytes = !bytes;
-    made.details.bytes = bytes.value_or(0);
+    set_bytes(made.details, all.number("size(B)"));
     const std::string_view way = all.text("operation");
     made.name = way == "host to device"     ? "Memcpy HtoD"
                 : way == "device to host"   ? "Memcpy DtoH"
@@ -306,7 +304,6 @@ dialect_event read_bare_work(const chrome_event& event) {
   made.category = event.name.starts_with("Memcpy")   ? chrome_category::copy
                   : event.name.starts_with("Memset") ? chrome_category::memset
                                                      : chrome_category::kernel;
-  made.without_bytes = made.category != chrome_category::kernel;
   return made;
 }
 

@@ -20,10 +20,9 @@ namespace sluice::importing {
 struct dialect_event {
   chrome_category category = chrome_category::other;
   chrome_details details;
-  std::string name;        ///< For copies and memsets in torch.profiler's words: "Memcpy HtoD (Pageable -> Device)".
-  bool of_device = false;  ///< The device is the one that the event's process stands for.
-  bool without_bytes = false;  ///< A copy or memset whose size the file does not have.
-  bool is_instant = false;     ///< A memory event, which is at its begin.
+  std::string name;         ///< For copies and memsets in torch.profiler's words: "Memcpy HtoD (Pageable -> Device)".
+  bool of_device = false;   ///< The device is the one that the event's process stands for.
+  bool is_instant = false;  ///< A memory event, which is at its begin.
 };
 
 /// Reads a range ('X') whose category torch.profiler does not have, in the words of

@@ -39,6 +39,7 @@ struct chrome_details {
   std::int64_t device = none, context = 0, stream = none;
   std::int64_t correlation = 0, graph_node = 0;
   std::int64_t bytes = 0;
+  bool has_bytes = false;
   std::uint32_t grid[3] = {}, block[3] = {};
   std::int64_t registers = 0, shared = 0;
   // Only in "[memory]" instants.

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "core/import/chrome/dialects.hpp"
+#include "core/import/chrome/first_time.hpp"
+#include "core/import/chrome/members.hpp"
 #include "core/import/chrome/number.hpp"
 #include "core/import/chrome/pipeline.hpp"
 #include "core/import/chrome/slices.hpp"
@@ -17,7 +19,9 @@
 #include "core/import/torch/kineto_devices.hpp"
 #include "core/import/torch/kineto_memory.hpp"
 #include "core/import/torch/kineto_work.hpp"
+#include "core/import/torch/python_calls.hpp"
 #include "core/import/unread_formats.hpp"
+#include "core/import/work_rows.hpp"
 #include "core/import/xla/xplane_json.hpp"
 
 namespace sluice::importing {
@@ -31,11 +35,6 @@ constexpr time_ns far = std::numeric_limits<time_ns>::max() / 2;
 constexpr time_ns surely_unix = 1'000'000'000'000'000'000;
 /// No trace is longer: a time that is farther from the others was never measured.
 constexpr time_ns longest_trace = time_ns{366} * 24 * 3600 * 1'000'000'000;
-
-/// Members that torch.profiler writes on AMD's GPUs.
-bool names_rocm(std::string_view member) {
-  return member.starts_with("roctracer") || member.starts_with("rocprof") || member.starts_with("hip_");
-}
 
 struct counted {
   std::uint64_t number = 0;
@@ -88,8 +87,11 @@ constexpr std::array<std::string_view, kind_count> kind_names = {
 
 class chrome_importer {
  public:
-  chrome_importer(job& work, input& source) : work_(work), source_(source) {}
+  /// `first`: the time of the first event, as far as it is known, and for sure if `is_sure`.
+  chrome_importer(job& work, input& source, std::optional<time_ns> first, bool is_sure)
+      : work_(work), source_(source), first_(first), is_sure_(is_sure) {}
 
+  /// Reads the file. Where `begins_elsewhere`, nothing of it is of use.
   result<void> run() {
     chrome_pipeline pipeline(source_);
     while (const chrome_parsed* piece = pipeline.next()) {
@@ -104,19 +106,24 @@ class chrome_importer {
     }
     if (auto is_trace = check(pipeline.document()); !is_trace) return is_trace;
     if (auto begun = begin({}); !begun) return begun;
+    if (begins_elsewhere()) return {};
     report(pipeline.document());
     finish();
     return {};
   }
+
+  /// True if the first event is at another time than was known before.
+  [[nodiscard]] bool begins_elsewhere() const { return !is_sure_ && earliest_ != 0 && earliest_ != far; }
+  /// The time of the first event.
+  [[nodiscard]] time_ns first() const { return origin_ + earliest_; }
 
  private:
   /// A document without any events may be anything that is JSON.
   result<void> check(const chrome_document& document) {
     const std::string& path = work_.source().path();
     if (!document.has_events()) {
-      for (const member& each : members_)
-        if (const unread_format* known = find_unread_json(each.name, each.value))
-          return fail(error_code::foreign, std::string(known->is), path, std::string(known->hint));
+      if (const unread_format* known = members_.other_format())
+        return fail(error_code::foreign, std::string(known->is), path, std::string(known->hint));
       return fail(error_code::foreign, "is a JSON object without \"traceEvents\", so it is no Chrome trace", path,
                   "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
     }
@@ -158,21 +165,22 @@ class chrome_importer {
           devices(writer),
           slices(writer, tracks),
           work(writer, devices, tracks),
-          memory(writer, devices),
+          python(writer),
+          memory(writer, devices, python),
           dialects(tracks, devices) {}
     trace::file_writer& out;
     chrome_tracks tracks;
     kineto_devices devices;
     chrome_slices slices;
     kineto_work work;
+    python_calls python;
     kineto_memory memory;
     dialect_devices dialects;
   };
 
   result<void> take(const chrome_parsed& piece) {
     if (piece.piece.holds == chrome_piece::what::member) {
-      members_.emplace_back(piece.piece);
-      if (parts_) read_members();
+      members_.add(piece.piece);
       return {};
     }
     if (auto begun = begin(piece.batch.events); !begun) return begun;
@@ -201,20 +209,18 @@ class chrome_importer {
   /// Sets the trace's clock: time 0 is the earliest of the first events.
   result<void> begin(const std::vector<chrome_event>& first) {
     if (parts_) return {};
-    for (const auto& [name, value, offset, cut] : members_)
-      if (name == "baseTimeNanoseconds") base_ = parse_integer(value).value_or(0);
+    base_ = members_.base_time();
     if (base_ < 0 || base_ > far) base_ = 0;
     time_ns earliest = far;
     usual_ = usual_time(first);
     for (const chrome_event& event : first)
       if (event.phase != 'M' && is_plausible(event)) earliest = std::min(earliest, event.time);
-    origin_ = earliest == far ? 0 : earliest;
+    origin_ = first_.value_or(earliest == far ? 0 : earliest);
     std::int64_t realtime = 0;
     if (base_ > 0 && origin_ <= far - base_) realtime = base_ + origin_;
     if (base_ == 0 && origin_ > surely_unix) realtime = origin_;
     if (auto begun = work_.begin(realtime); !begun) return begun;
     parts_.emplace(work_.out());
-    read_members();
     return {};
   }
 
@@ -222,62 +228,6 @@ class chrome_importer {
   [[nodiscard]] bool is_plausible(const chrome_event& event) const {
     if (!event.has_time || event.bad_time || event.time <= -far || event.time >= far) return false;
     return !usual_ || (event.time >= *usual_ - longest_trace && event.time <= *usual_ + longest_trace);
-  }
-
-  void read_members() {
-    for (const member& each : members_)
-      if (names_rocm(each.name)) parts_->devices.expect_node_ids();
-    for (const member& each : members_) read_member(each);
-    members_.clear();
-  }
-
-  struct member {
-    explicit member(const chrome_piece& of) : name(of.name), value(of.value), offset(of.offset), cut(of.cut) {}
-    std::string name, value;
-    std::uint64_t offset = 0;
-    bool cut = false;
-  };
-
-  void read_member(const member& each) {
-    if (each.name == "deviceProperties" || each.name == "distributedInfo") {
-      read_members_of(each);
-    } else if (!names_rocm(each.name) && each.name != "baseTimeNanoseconds" && each.name != "schemaVersion" &&
-               each.name != "displayTimeUnit" && each.name != "traceName" && each.name != "trace_id") {
-      fault("member '" + each.name.substr(0, 60) + "' of the document", 1, each.offset);
-    }
-    if (each.cut) fault("members that are too long or cut off", 1, each.offset);
-  }
-
-  void read_members_of(const member& each) {
-    const auto inside = json_members(each.value);
-    // One that is cut off is said to be.
-    if (!inside && !each.cut) fault("member '" + each.name + "' is no JSON, or is nested too deep", 1, each.offset);
-    if (!inside) return;
-    for (const auto& [name, value] : *inside) {
-      if (each.name == "deviceProperties") {
-        read_device(value);
-      } else if (name == "rank") {
-        parts_->tracks.set_rank(std::max<std::int64_t>(parse_integer(value).value_or(-1), -1));
-      }
-    }
-  }
-
-  void read_device(std::string_view text) {
-    std::int64_t ordinal = -1, bytes = 0, major = 0, minor = 0;
-    std::string name;
-    const auto members = json_members(text);
-    if (!members) return;
-    for (const auto& [key, value] : *members) {
-      const std::int64_t number = std::max<std::int64_t>(parse_integer(value).value_or(0), 0);
-      if (key == "id") ordinal = number;
-      if (key == "name") name = value;
-      if (key == "totalGlobalMem") bytes = number;
-      if (key == "computeMajor") major = std::min<std::int64_t>(number, 255);
-      if (key == "computeMinor") minor = std::min<std::int64_t>(number, 255);
-    }
-    if (ordinal < 0) return;
-    parts_->devices.describe(ordinal, name, static_cast<std::uint64_t>(bytes), static_cast<std::uint32_t>(major),
-                             static_cast<std::uint32_t>(minor));
   }
 
   void take(const chrome_event& event, const chrome_batch& batch) {
@@ -398,7 +348,6 @@ class chrome_importer {
       take_row_of_device(event, begin, end);
       return true;
     }
-    if (read->without_bytes) fault("copies and memsets whose size is not in the file");
     if (read->is_instant) {
       const chrome_track& track = track_of(event);
       parts_->memory.name_framework("XLA");
@@ -458,10 +407,16 @@ class chrome_importer {
         ++read_[gpu_annotations];
         break;
       }
+      case chrome_category::python_function: {
+        const chrome_track& track = track_of(event);
+        parts_->python.add(track.thread, begin, end, event.name);
+        parts_->slices.add_range(event, begin, end, track_of(event));
+        ++read_[python_functions];
+        break;
+      }
       default:
         parts_->slices.add_range(event, begin, end, track_of(event));
         ++read_[event.category == chrome_category::cpu_op            ? ops
-                : event.category == chrome_category::python_function ? python_functions
                 : event.category == chrome_category::user_annotation ? annotations
                                                                      : ranges];
         break;
@@ -514,11 +469,14 @@ class chrome_importer {
 
   void finish() {
     parts& all = *parts_;
+    members_.describe(all.tracks, all.devices,
+                      [this](std::string_view what, std::uint64_t offset) { fault(what, 1, offset); });
     const auto slices = all.slices.finish();
     const auto work = all.work.finish();
     all.dialects.finish();
     const auto memory = all.memory.finish(std::min<time_ns>(earliest_, 0));
     work_.set_begin(memory.begin);
+    members_.write(all.out, all.tracks.main_process(), memory.begin);
     all.devices.finish(all.tracks);
     all.tracks.finish();
     for (std::size_t i = 0; i < read_.size(); ++i)
@@ -533,22 +491,27 @@ class chrome_importer {
     count("kernels, copies and memsets whose call is not in the file", work.without_call);
     count("kernels, copies and memsets of which it is not clear which process called for them", work.ambiguous);
     count(kernel_overruns::words, work.overruns);
+    count(unknown_size_words, work.without_bytes);
+    count(graph_parts::words, work.parts);
     if (memory.paired != 0) work_.read("frees without an address, each paired with a block of its size", memory.paired);
     count("frees of another size than the block's", memory.sizes_differ);
     count("allocations at an address whose free is not in the file; it is inferred", memory.addresses_reused);
     count("memory instants of no bytes", memory.empty);
+    count("Python functions beyond what memory may hold, for stacks of allocations", memory.without_stack);
     for (const auto& [what, found] : faults_) work_.not_understood(what, found.number, found.offset);
   }
 
   job& work_;
   input& source_;  ///< The file, or what it is converted to.
   std::optional<parts> parts_;
-  std::vector<member> members_;
+  std::optional<time_ns> first_;  ///< The time of the first event, if known,
+  bool is_sure_;                  ///< and for sure.
+  chrome_members members_;
   std::array<std::uint64_t, kind_count> read_{};
   std::map<std::string, counted, std::less<>> faults_;
   std::int64_t base_ = 0;
   time_ns origin_ = 0;
-  time_ns earliest_ = 0;
+  time_ns earliest_ = far;
   std::uint64_t offset_ = 0;      ///< Of the piece being read.
   std::uint64_t lost_bytes_ = 0;  ///< Of broken events.
   std::uint64_t events_ = 0;      ///< Elements that are objects,
@@ -558,18 +521,44 @@ class chrome_importer {
   chrome_ident last_process_, last_thread_;
 };
 
+/// Imports a file, which `open` opens. Where the first event turns out to be at another time than `first`, it is read once
+/// more.
+template <class Open>
+result<void> import_from_first_event(job& work, std::optional<time_ns> first, Open open) {
+  for (bool is_sure = false;; is_sure = true) {
+    result<input*> source = open();
+    if (!source) return tl::unexpected<error>(source.error());
+    chrome_importer reader(work, **source, first, is_sure);
+    auto done = reader.run();
+    if (!done || !reader.begins_elsewhere()) return done;
+    first = reader.first();
+    if (auto again = work.start_over(); !again) return again;
+  }
+}
+
 }  // namespace
 
-result<void> import_chrome_json(job& work) { return chrome_importer(work, work.source()).run(); }
+result<void> import_chrome_json(job& work) {
+  std::optional<time_ns> first;
+  const bool is_one_piece = !work.source().compressed() && work.source().file_bytes() <= chrome_document::piece_bytes;
+  if (auto looked_at = input::open(work.source().path()); looked_at && !is_one_piece)
+    first = find_first_time(*looked_at);
+  return import_from_first_event(work, first, [&]() -> result<input*> { return &work.source(); });
+}
 
 result<void> import_xspace(job& work) {
-  xplane_as_json converted(work);
-  if (auto begun = converted.begin(); !begun) return begun;
-  auto source = input::open_as(
-      work.source().path(), [&](std::span<std::byte> into) { return converted.read(into); },
-      [&] { return converted.share_read(); });
-  if (!source) return tl::unexpected<error>(source.error());
-  return chrome_importer(work, *source).run();
+  std::optional<xplane_as_json> converted;
+  std::optional<input> source;
+  return import_from_first_event(work, {}, [&]() -> result<input*> {
+    converted.emplace(work);
+    if (auto begun = converted->begin(); !begun) return tl::unexpected<error>(begun.error());
+    auto opened = input::open_as(
+        work.source().path(), [&](std::span<std::byte> into) { return converted->read(into); },
+        [&] { return converted->share_read(); });
+    if (!opened) return tl::unexpected<error>(opened.error());
+    source.emplace(std::move(*opened));
+    return &*source;
+  });
 }
 
 }  // namespace sluice::importing

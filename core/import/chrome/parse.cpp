@@ -77,7 +77,7 @@ bool read_detail(std::string_view key, const json_value& value, chrome_details& 
       if (key == "Addr") return into.has_address = true, read_integer(value, into.address);
       break;
     case 5:
-      if (key == "bytes" || key == "Bytes") return read_integer(value, into.bytes);
+      if (key == "bytes" || key == "Bytes") return into.has_bytes = true, read_integer(value, into.bytes);
       if (key == "block") return read_three(value, into.block);
       break;
     case 6:

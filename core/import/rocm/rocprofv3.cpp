@@ -142,9 +142,10 @@ class sdk_importer {
     }
   }
 
-  /// Calls `use` for each object of the list that comes next. Other values are passed over.
+  /// Calls `use` with the first token of each element of the list that comes next. `use` reads the rest of the element.
+  /// Other values are passed over.
   template <class Use>
-  static result<void> objects(json_stream& from, Use use) {
+  static result<void> elements(json_stream& from, Use use) {
     const auto list = from.next();
     if (!list) return tl::unexpected<error>(list.error());
     if (*list != sdk_token::begin_array) return from.skip(*list);
@@ -152,9 +153,14 @@ class sdk_importer {
       const auto next = from.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == sdk_token::end_array) return {};
-      const auto used = *next == sdk_token::begin_object ? use() : from.skip(*next);
-      if (!used) return used;
+      if (auto used = use(*next); !used) return used;
     }
+  }
+
+  /// Calls `use` for each object of the list that comes next. Other values are passed over.
+  template <class Use>
+  static result<void> objects(json_stream& from, Use use) {
+    return elements(from, [&](sdk_token first) { return first == sdk_token::begin_object ? use() : from.skip(first); });
   }
 
   /// As `members`, of the object that comes next.
@@ -253,17 +259,11 @@ class sdk_importer {
   }
 
   result<void> read_texts(json_stream& from, std::vector<std::string>& into) {
-    const auto list = from.next();
-    if (!list) return tl::unexpected<error>(list.error());
-    if (*list != sdk_token::begin_array) return from.skip(*list);
-    for (;;) {
-      const auto next = from.next();
-      if (!next) return tl::unexpected<error>(next.error());
-      if (*next == sdk_token::end_array) return {};
-      into.emplace_back(*next == sdk_token::text ? from.text() : std::string_view());
+    return elements(from, [&](sdk_token first) -> result<void> {
+      into.emplace_back(first == sdk_token::text ? from.text() : std::string_view());
       if (auto held = hold(sizeof(std::string) + into.back().size()); !held) return held;
-      if (auto skipped = from.skip(*next); !skipped) return skipped;
-    }
+      return from.skip(first);
+    });
   }
 
   // --- records --------------------------------------------------------------------------------------------------------

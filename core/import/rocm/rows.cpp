@@ -2,22 +2,14 @@
 
 #include <algorithm>
 
+#include "core/import/work_rows.hpp"
+
 namespace sluice::importing::rocm {
 namespace {
 
 /// No recording is longer.
 constexpr std::int64_t longest_ns = std::int64_t{366} * 24 * 3600 * 1'000'000'000;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
-
-trace::direction direction_of_name(std::string_view name) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("HOST_TO_DEVICE") || has("HostToDevice")) return trace::direction::h2d;
-  if (has("DEVICE_TO_HOST") || has("DeviceToHost")) return trace::direction::d2h;
-  if (has("DEVICE_TO_DEVICE") || has("DeviceToDevice")) return trace::direction::d2d;
-  if (has("PeerToPeer")) return trace::direction::p2p;
-  if (has("HOST_TO_HOST") || has("HostToHost")) return trace::direction::h2h;
-  return trace::direction::unknown;
-}
 
 }  // namespace
 
@@ -125,12 +117,7 @@ void rows::add_kernel(const place& at, const kernel& about) {
   trace::kernel_event made;
   begin_work(made, at, device(at.agent.id < 0 ? unnamed : at.agent));
   made.name = work_.out().intern(about.name.empty() ? std::string_view("(unnamed kernel)") : about.name);
-  made.grid_x = about.grid[0];
-  made.grid_y = about.grid[1];
-  made.grid_z = about.grid[2];
-  made.block_x = about.block[0];
-  made.block_y = about.block[1];
-  made.block_z = about.block[2];
+  set_shape(made, about.grid, about.block);
   made.static_shared = about.shared;
   overruns_.add(made);
   work_.out().add(made);
@@ -143,7 +130,7 @@ void rows::add_copy(const place& at, const copy& about) {
   const agent* const from = agent_of(about.source);
   const agent* const to = agent_of(about.destination);
   const bool to_gpu = to != nullptr && to->is_gpu, from_gpu = from != nullptr && from->is_gpu;
-  made.direction = direction_of_name(about.name);
+  read_copy_name(about.name, made);
   if (from != nullptr && to != nullptr) {
     made.direction = from_gpu && to_gpu ? from == to ? trace::direction::d2d : trace::direction::p2p
                      : to_gpu           ? trace::direction::h2d
@@ -153,17 +140,11 @@ void rows::add_copy(const place& at, const copy& about) {
   const trace::device_id worker = to_gpu ? to->device : from_gpu ? from->device : device(at.agent);
   begin_work(made, at, worker);
   if (made.direction == trace::direction::p2p) made.peer = from->device;
-  // Of host memory it is not said whether it is pinned.
-  const bool from_device = made.direction == trace::direction::d2h || made.direction == trace::direction::d2d ||
-                           made.direction == trace::direction::p2p;
-  const bool to_device = made.direction == trace::direction::h2d || made.direction == trace::direction::d2d ||
-                         made.direction == trace::direction::p2p;
-  if (from_device) made.source_kind = trace::memory_kind::device;
-  if (to_device) made.destination_kind = trace::memory_kind::device;
+  fill_device_sides(made);  // Of host memory it is not said whether it is pinned.
   made.source_address = about.source_address;
   made.destination_address = about.destination_address;
   if (about.bytes < 0 || about.bytes > most_bytes) {
-    work_.not_understood("copies and memsets whose size is not in the file");
+    work_.not_understood(unknown_size_words);
   } else {
     made.bytes = static_cast<std::uint64_t>(about.bytes);
   }
@@ -177,7 +158,7 @@ void rows::add_memset(const place& at, std::uint64_t bytes) {
   begin_work(made, at, device(at.agent));
   made.kind = trace::memory_kind::device;
   made.bytes = bytes;
-  if (bytes == 0) work_.not_understood("copies and memsets whose size is not in the file");
+  if (bytes == 0) work_.not_understood(unknown_size_words);
   work_.out().add(made);
   work_.read("memsets");
 }
@@ -191,7 +172,7 @@ void rows::allocate(const place& at, std::uint64_t address, std::uint64_t bytes,
   }
   const thread_place where = thread(at.pid, at.tid);
   trace::alloc_event made;
-  made.time = at.end - begin_;
+  made.time = order_.allocation(at.end - begin_);
   made.call_begin = at.begin - begin_;
   made.process = where.process;
   made.thread = where.thread;
@@ -210,15 +191,20 @@ void rows::allocate(const place& at, std::uint64_t address, std::uint64_t bytes,
   const auto [known, fresh] = live_.try_emplace({at.pid, address}, block{made.block, made.device});
   if (fresh) return;
   work_.not_understood("allocations at an address whose free is not in the file; it is inferred");
-  trace::free_event gone;
+  trace::free_event gone = end_of(known->second, where.process, address);
   gone.time = made.time;
-  gone.process = where.process;
   gone.source = trace::provenance::inferred;
-  gone.layer = trace::layer::driver;
-  gone.block = known->second.id;
-  gone.address = address;
   work_.out().add(gone);
   known->second = {made.block, made.device};
+}
+
+trace::free_event rows::end_of(const block& which, trace::process_id process, std::uint64_t address) {
+  trace::free_event gone;
+  gone.process = process;
+  gone.layer = trace::layer::driver;
+  gone.block = which.id;
+  gone.address = address;
+  return gone;
 }
 
 void rows::release(const place& at, std::uint64_t address) {
@@ -230,14 +216,10 @@ void rows::release(const place& at, std::uint64_t address) {
     return;
   }
   const thread_place where = thread(at.pid, at.tid);
-  trace::free_event gone;
-  gone.time = at.begin - begin_;
-  gone.completed = at.end - begin_;
-  gone.process = where.process;
+  trace::free_event gone = end_of(known->second, where.process, address);
+  gone.time = order_.free(at.begin - begin_);
+  gone.completed = std::max(at.end - begin_, gone.time);
   gone.thread = where.thread;
-  gone.layer = trace::layer::driver;
-  gone.block = known->second.id;
-  gone.address = address;
   gone.correlation = at.correlation;
   work_.out().add(gone);
   live_.erase(known);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/import/call_table.hpp"
+#include "core/import/event_order.hpp"
 #include "core/import/job.hpp"
 #include "core/import/kernel_overruns.hpp"
 
@@ -101,8 +102,12 @@ class rows {
     trace::block_id id{};
     trace::device_id device{};
   };
+  /// A free of a block, whose times are not set.
+  [[nodiscard]] static trace::free_event end_of(const block& which, trace::process_id process, std::uint64_t address);
+
   std::unordered_map<std::pair<std::int64_t, std::uint64_t>, block, block_hash> live_;  ///< By process and address.
   std::uint64_t blocks_ = 0;
+  event_order order_;
   kernel_overruns overruns_;
 };
 

@@ -1,5 +1,7 @@
 #include "core/import/torch/kineto_devices.hpp"
 
+#include <algorithm>
+
 namespace sluice::importing {
 
 trace::device_id kineto_devices::device(std::int64_t ordinal) {
@@ -7,15 +9,12 @@ trace::device_id kineto_devices::device(std::int64_t ordinal) {
   if (fresh) {
     known->second.id = static_cast<trace::device_id>(devices_.size());
     known->second.kind = trace::device_kind::cuda;
-    known->second.ordinal = ordinal_of(ordinal);
-    out_.add(known->second);
   }
   return known->second.id;
 }
 
 void kineto_devices::describe(std::int64_t ordinal, std::string_view name, std::uint64_t bytes, std::uint32_t major,
                               std::uint32_t minor) {
-  if (!by_node_) static_cast<void>(device(ordinal));
   properties_[ordinal] = {out_.intern(name), bytes, major, minor};
 }
 
@@ -25,15 +24,31 @@ void kineto_devices::settle(std::int64_t number, std::int64_t ordinal, std::stri
 }
 
 void kineto_devices::match_nodes(const std::set<std::int64_t>& of_memory) {
-  if (!by_node_) return;
   std::set<std::int64_t> nodes, described;
-  for (const auto& [number, row] : devices_) nodes.insert(number);
+  for (const auto& [number, row] : devices_)
+    if (number >= 0 && !ordinal_by_node_.contains(number)) nodes.insert(number);
   for (const auto& [ordinal, about] : properties_) described.insert(ordinal);
+  const bool beyond =
+      !described.empty() && !std::includes(described.begin(), described.end(), nodes.begin(), nodes.end());
+  if (nodes.empty() || (!by_node_ && !beyond)) return;
   // Both count up: where there are as many of one as of the other, the first is the first.
   const std::set<std::int64_t>& ordinals = of_memory.size() == nodes.size() ? of_memory : described;
-  if (ordinals.size() != nodes.size()) return;
-  for (auto node = nodes.begin(), ordinal = ordinals.begin(); node != nodes.end(); ++node, ++ordinal)
-    ordinal_by_node_[*node] = *ordinal;
+  if (ordinals.size() == nodes.size()) {
+    for (auto node = nodes.begin(), ordinal = ordinals.begin(); node != nodes.end(); ++node, ++ordinal)
+      ordinal_by_node_[*node] = *ordinal;
+  } else if (beyond) {
+    match_by_offset(nodes, *described.rbegin());
+  }
+}
+
+/// Processors are the first nodes, and servers mostly have two (https://github.com/pytorch/kineto/pull/925: nodes 2 to 9
+/// are GPUs 0 to 7). Where two cannot be, there are as few as can be.
+void kineto_devices::match_by_offset(const std::set<std::int64_t>& nodes, std::int64_t last_ordinal) {
+  constexpr std::int64_t usual = 2;
+  const std::int64_t lowest = *nodes.rbegin() - last_ordinal, highest = *nodes.begin();
+  const std::int64_t processors = std::max(usual, lowest);
+  if (processors > highest) return;
+  for (const std::int64_t node : nodes) ordinal_by_node_[node] = node - processors;
 }
 
 std::int64_t kineto_devices::ordinal_of(std::int64_t number) const {
@@ -45,7 +60,7 @@ std::int64_t kineto_devices::ordinal_of(std::int64_t number) const {
 trace::device_id kineto_devices::device_of_memory(std::int64_t ordinal) {
   for (const auto& [number, row] : devices_)
     if (ordinal_of(number) == ordinal) return row.id;
-  return device(by_node_ ? -1 - ordinal : ordinal);
+  return device(-1 - ordinal);
 }
 
 void kineto_devices::fill(trace::device_row& row) const {
@@ -89,13 +104,14 @@ kineto_devices::place kineto_devices::of(trace::process_id process, std::int64_t
 }
 
 void kineto_devices::finish(const chrome_tracks& tracks) {
-  for (const auto& [ordinal, about] : properties_)
-    if (by_node_) static_cast<void>(device_of_memory(ordinal));
+  for (const auto& [ordinal, about] : properties_) static_cast<void>(device_of_memory(ordinal));
+  std::multimap<std::int64_t, const trace::device_row*> by_ordinal;
   for (auto& [number, row] : devices_) {
     row.ordinal = ordinal_of(number);
     fill(row);
-    out_.add(row);
+    by_ordinal.emplace(row.ordinal, &row);
   }
+  for (const auto& [ordinal, row] : by_ordinal) out_.add(*row);
   for (auto& [where, row] : streams_) {
     if (row.id == trace::stream_id::none) continue;
     row.name = out_.intern(tracks.thread_name(where.first, where.second));

@@ -29,9 +29,10 @@ class kineto_devices {
   [[nodiscard]] trace::device_id device(std::int64_t ordinal);
 
   /// On AMD GPUs, torch.profiler may name the devices of work by their node in the system, which counts processors too,
-  /// but the devices of memory by ordinal. Call this before any device is named.
+  /// but the devices of memory by ordinal. Call this for a recording of such a GPU.
   void expect_node_ids() { by_node_ = true; }
-  /// Finds each node's ordinal, from all ordinals in memory events and from `describe`. Call when all work is added.
+  /// Finds each node's ordinal, from all ordinals in memory events and from `describe`. Numbers of devices that were not
+  /// described are nodes, too. Call when all work and all descriptions are added.
   void match_nodes(const std::set<std::int64_t>& of_memory);
   /// The device with an ordinal that a memory event names.
   [[nodiscard]] trace::device_id device_of_memory(std::int64_t ordinal);
@@ -64,6 +65,7 @@ class kineto_devices {
   };
   /// The ordinal of the device that work names by `number`.
   [[nodiscard]] std::int64_t ordinal_of(std::int64_t number) const;
+  void match_by_offset(const std::set<std::int64_t>& nodes, std::int64_t last_ordinal);
   void fill(trace::device_row& row) const;
 
   trace::file_writer& out_;
@@ -74,7 +76,7 @@ class kineto_devices {
   numbers last_{-1, -1, -1};
   place last_place_;
   std::map<std::int64_t, trace::device_row>
-      devices_;  ///< By the number in events of work; devices without work: by -1 - ordinal.
+      devices_;  ///< By the number in events of work; devices without work: by -1 - ordinal. Written by `finish`.
   std::map<std::pair<std::int64_t, std::int64_t>, trace::context_id> contexts_;
   std::map<std::pair<std::int64_t, std::int64_t>, trace::stream_row> streams_;  ///< By ordinal and number.
 };

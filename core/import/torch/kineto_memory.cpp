@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "core/import/event_order.hpp"
+
 namespace sluice::importing {
 namespace {
 
@@ -94,6 +96,7 @@ void kineto_memory::allocate(heap& in, const instant& of) {
   row.pool = in.pool;
   row.address = of.address;
   row.bytes = magnitude(of.bytes);
+  row.stack = python_.at(of.thread, of.time);
   out_.add(row);
   ++figures_.allocs;
   if (!of.has_address) {
@@ -141,6 +144,7 @@ void kineto_memory::refuse(const heap& in, const instant& of) {
   row.kind = in.kind;
   row.device = in.device;
   row.bytes = magnitude(of.bytes);
+  row.stack = python_.at(of.thread, of.time);
   row.error = out_of_memory_result;
   row.name = out_.intern(framework_);
   out_.add(row);
@@ -176,10 +180,15 @@ kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
   for (const instant& each : instants_)
     if (each.device >= 0) ordinals.insert(each.device);
   devices_.match_nodes(ordinals);
+  if (!instants_.empty()) figures_.without_stack = python_.left_out();
   std::stable_sort(instants_.begin(), instants_.end(),
                    [](const instant& a, const instant& b) { return a.time < b.time; });
-  for (const instant& each : instants_) {
+  event_order order;
+  for (instant& each : instants_) {
     heap& in = heap_of(each);
+    if (!each.failed && each.bytes != 0) {
+      each.time = each.bytes > 0 ? order.allocation(each.time) : order.free(each.time);
+    }
     if (each.failed) {
       refuse(in, each);
     } else if (each.bytes > 0) {

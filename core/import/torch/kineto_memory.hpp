@@ -11,6 +11,7 @@
 
 #include "core/import/chrome/event.hpp"
 #include "core/import/torch/kineto_devices.hpp"
+#include "core/import/torch/python_calls.hpp"
 #include "core/trace/file/writer.hpp"
 
 namespace sluice::importing {
@@ -19,7 +20,8 @@ namespace sluice::importing {
 /// thread, so a free can precede its allocation: all are held until the end (72 bytes each). Private to core/import.
 class kineto_memory {
  public:
-  kineto_memory(trace::file_writer& out, kineto_devices& devices) : out_(out), devices_(devices) {}
+  kineto_memory(trace::file_writer& out, kineto_devices& devices, python_calls& python)
+      : out_(out), devices_(devices), python_(python) {}
 
   /// Names the framework whose allocators the instants are of, if it is not PyTorch.
   void name_framework(std::string_view name) { framework_ = name; }
@@ -33,6 +35,7 @@ class kineto_memory {
     std::uint64_t sizes_differ = 0;      ///< Frees with another size than the block's.
     std::uint64_t addresses_reused = 0;  ///< Allocations at a live block's address; its free is inferred.
     std::uint64_t empty = 0;             ///< Instants with 0 bytes.
+    std::uint64_t without_stack = 0;     ///< Python functions that were not held, whose allocations have no stack.
     std::uint64_t paired = 0;            ///< Frees without an address, matched with a block of the same size.
     trace::time_ns begin = 0;            ///< When the recording begins.
   };
@@ -76,6 +79,7 @@ class kineto_memory {
 
   trace::file_writer& out_;
   kineto_devices& devices_;
+  python_calls& python_;  ///< What ran meanwhile gives allocations their stacks.
   std::vector<instant> instants_;
   std::map<std::tuple<trace::process_id, std::int32_t, std::int32_t>, heap>
       heaps_;  ///< By process, type and number of the device.

@@ -4,52 +4,9 @@
 #include <utility>
 
 #include "core/import/unsigned_of.hpp"
+#include "core/import/work_rows.hpp"
 
 namespace sluice::importing {
-namespace {
-
-/// CUPTI's words, and those of AMD's and Intel's profilers.
-trace::memory_kind side_of(std::string_view word) {
-  if (word == "Pageable" || word == "Host" || word == "Memory") return trace::memory_kind::host;
-  if (word == "Pinned") return trace::memory_kind::pinned;
-  if (word == "Device") return trace::memory_kind::device;
-  if (word == "Managed" || word == "Shared") return trace::memory_kind::managed;
-  if (word == "Array") return trace::memory_kind::array;
-  return trace::memory_kind::unknown;
-}
-
-/// From a letter of each side: host, device, array; memory of the host's system and memory shared by both, on Intel's GPUs.
-trace::direction direction_of(char from, char to) {
-  const auto on_host = [](char side) { return side == 'H' || side == 'M'; };
-  const auto on_device = [](char side) { return side == 'D' || side == 'A' || side == 'S'; };
-  if (from == 'P' && to == 'P') return trace::direction::p2p;
-  if (on_host(from) && on_host(to)) return trace::direction::h2h;
-  if (on_host(from) && on_device(to)) return trace::direction::h2d;
-  if (on_device(from) && on_host(to)) return trace::direction::d2h;
-  return on_device(from) && on_device(to) ? trace::direction::d2d : trace::direction::unknown;
-}
-
-/// "Memcpy HtoD (Pageable -> Device)", "Memcpy M2D (Memory -> Device)", "CopyHostToDevice".
-void read_copy_name(std::string_view name, trace::transfer_event& into) {
-  for (const std::string_view middle : {"to", "2", "To"}) {
-    for (auto at = name.find(middle); at != std::string_view::npos; at = name.find(middle, at + 1)) {
-      const std::size_t behind = at + middle.size();
-      const bool words = middle == "To";
-      // Of words the capitals count: the last one before, which four or six letters follow.
-      const std::size_t before = words ? name.find_last_of("HDP", at) : at - 1;
-      if (at == 0 || behind >= name.size() || before == std::string_view::npos) continue;
-      if (into.direction == trace::direction::unknown) into.direction = direction_of(name[before], name[behind]);
-    }
-  }
-  const std::size_t open = name.find('('), arrow = name.find(" -> "), close = name.rfind(')');
-  if (open == std::string_view::npos || arrow == std::string_view::npos || close == std::string_view::npos) return;
-  if (open >= arrow || arrow + 4 > close) return;
-  into.source_kind = side_of(name.substr(open + 1, arrow - open - 1));
-  into.destination_kind = side_of(name.substr(arrow + 4, close - arrow - 4));
-}
-
-}  // namespace
-
 void kineto_work::add_call(const chrome_event& event, trace::time_ns begin, trace::time_ns end,
                            const chrome_details& details, chrome_track& track) {
   trace::api_call_event made;
@@ -98,17 +55,18 @@ void kineto_work::begin_row(Row& of, trace::time_ns begin, trace::time_ns end, c
   of.graph_node = unsigned_of(details.graph_node);
 }
 
+template <class Row>
+void kineto_work::set_size(Row& of, const chrome_details& details) {
+  of.bytes = unsigned_of(details.bytes);
+  if (!details.has_bytes) ++figures_.without_bytes;
+}
+
 void kineto_work::add_kernel(const chrome_event& event, trace::time_ns begin, trace::time_ns end,
                              const chrome_details& details) {
   trace::kernel_event made;
   begin_row(made, begin, end, details);
   made.name = out_.intern(event.name);
-  made.grid_x = details.grid[0];
-  made.grid_y = details.grid[1];
-  made.grid_z = details.grid[2];
-  made.block_x = details.block[0];
-  made.block_y = details.block[1];
-  made.block_z = details.block[2];
+  set_shape(made, details.grid, details.block);
   made.registers = static_cast<std::uint32_t>(std::clamp<std::int64_t>(details.registers, 0, UINT32_MAX));
   made.static_shared = unsigned_of(details.shared);  // Static and dynamic: the file has only their sum.
   overruns_.add(made);
@@ -119,19 +77,20 @@ void kineto_work::add_copy(const chrome_event& event, trace::time_ns begin, trac
                            const chrome_details& details) {
   trace::transfer_event made;
   begin_row(made, begin, end, details);
-  made.bytes = unsigned_of(details.bytes);
+  set_size(made, details);
   read_copy_name(event.name, made);
-  give(made);
+  fill_device_sides(made);
+  parts_.add(made, [this](const trace::transfer_event& whole) { give(whole); });
 }
 
 void kineto_work::add_memset(const chrome_event& event, trace::time_ns begin, trace::time_ns end,
                              const chrome_details& details) {
   trace::memset_event made;
   begin_row(made, begin, end, details);
-  made.bytes = unsigned_of(details.bytes);
+  set_size(made, details);
   const std::size_t open = event.name.find('('), close = event.name.rfind(')');
   if (open != std::string_view::npos && close != std::string_view::npos && open < close) {
-    made.kind = side_of(event.name.substr(open + 1, close - open - 1));
+    made.kind = memory_of_word(event.name.substr(open + 1, close - open - 1));
   }
   give(made);
 }
@@ -251,7 +210,9 @@ void kineto_work::write_oldest() {
 }
 
 kineto_work::figures kineto_work::finish() {
+  parts_.finish([this](const trace::transfer_event& whole) { give(whole); });
   while (!waiting_.empty()) write_oldest();
+  figures_.parts = parts_.joined();
   figures_.overruns = overruns_.found();
   return figures_;
 }

@@ -12,6 +12,7 @@
 
 #include "core/import/call_table.hpp"
 #include "core/import/chrome/tracks.hpp"
+#include "core/import/graph_parts.hpp"
 #include "core/import/kernel_overruns.hpp"
 #include "core/import/torch/kineto_devices.hpp"
 #include "core/trace/file/writer.hpp"
@@ -32,9 +33,11 @@ class kineto_work {
   void add_memset(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   void add_sync(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   struct figures {
-    std::uint64_t without_call = 0;  ///< Work whose call is not in the file.
-    std::uint64_t ambiguous = 0;     ///< Work that calls of several processes may have requested.
-    std::uint64_t overruns = 0;      ///< Kernels whose durations cannot be right.
+    std::uint64_t without_call = 0;   ///< Work whose call is not in the file.
+    std::uint64_t ambiguous = 0;      ///< Work that calls of several processes may have requested.
+    std::uint64_t overruns = 0;       ///< Kernels whose durations cannot be right.
+    std::uint64_t without_bytes = 0;  ///< Copies and memsets of unknown size.
+    std::uint64_t parts = 0;          ///< Parts of copies of graphs, joined with the one before.
   };
   /// Writes the rows that still wait for their calls. Returns the counts.
   figures finish();
@@ -50,6 +53,8 @@ class kineto_work {
 
   template <class Row>
   void begin_row(Row& of, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
+  template <class Row>
+  void set_size(Row& of, const chrome_details& details);
   void give(row made);
   void write(row made, const call_table::call* by);
   void write_oldest();
@@ -72,6 +77,7 @@ class kineto_work {
   std::map<trace::device_id, std::set<std::uint32_t>> users_;  ///< By device: the processes whose work ran on it.
   std::pair<trace::device_id, std::uint32_t> last_user_{};
   kernel_overruns overruns_;
+  graph_parts parts_;
   figures figures_;
 };
 

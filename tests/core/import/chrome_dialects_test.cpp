@@ -106,7 +106,7 @@ TEST(xla_trace, details_may_be_anything) {
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.rows<trace::kernel_event>().size(), 1U);
   EXPECT_EQ(file.rows<trace::transfer_event>().size(), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 1U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
   EXPECT_EQ(number_of(file.imported().not_understood, "events' arguments that the model has no place for"), 2U);
 }
 

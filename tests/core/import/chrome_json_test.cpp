@@ -243,7 +243,7 @@ TEST(kineto, the_document_says_clock_devices_and_rank) {
   const imported made(
       R"({"baseTimeNanoseconds":1790857026000000000,"distributedInfo":{"backend":"nccl","rank":3},)"
       R"("deviceProperties":[{"id":0,"name":"NVIDIA H200","totalGlobalMem":150109880320,"computeMajor":9,"computeMinor":0}],)"
-      R"("traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5.5,"dur":1}],"new thing":1})");
+      R"("traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5.5,"dur":1}],"new thing":[1]})");
   EXPECT_EQ(made.file->latest()->realtime_origin(), 1790857026000005500);
   EXPECT_EQ(made.tables().processes.rows().at(0).rank, 3);
   EXPECT_EQ(made.text(made.tables().devices.rows().at(0).name), "NVIDIA H200");

@@ -302,5 +302,81 @@ TEST(foreign_refusals, say_what_the_file_is_and_what_to_do) {
   }
 }
 
+// --- equal times, GPUs, copies, messages ------------------------------------------------------------------------------
+
+TEST(foreign_memory, an_allocation_and_its_free_may_have_one_time) {
+  BRING("r08-same-microsecond.pickle", snapshot);
+  EXPECT_EQ(snapshot.framework().maximum, 41943040U);
+  BRING("r08b-rmm-same-microsecond.csv", log);
+  EXPECT_EQ(log.framework().maximum, 1052672U);
+  BRING("r08c-kineto-same-microsecond.json", trace);
+  EXPECT_EQ(trace.framework().maximum, 1052672U);
+}
+
+TEST(foreign_gpus, are_matched_with_their_nodes) {
+  BRING("r10-rocm-properties-last.json", last);
+  ASSERT_EQ(last.file().latest()->tables().devices.rows().size(), 1U);
+  EXPECT_EQ(last.kernels(), 1U);
+  EXPECT_EQ(last.copies(trace::direction::h2d).bytes, 8192);
+  EXPECT_EQ(last.framework().maximum, 2097152U);
+  BRING("r11-rocm-node9-of-8.json", eight);
+  const auto& devices = eight.file().latest()->tables().devices;
+  EXPECT_EQ(devices.rows().size(), 8U);
+  EXPECT_EQ(devices.find(eight.rows<trace::kernel_event>().at(0).device)->ordinal, 7);
+}
+
+TEST(foreign_copies, of_which_rocm_says_host_are_not_called_pageable) {
+  BRING("r12-rocm-host-side.json", file);
+  EXPECT_FALSE(file.finds(finding_kind::pageable_copies));
+  for (const auto& part : file.copies(trace::direction::h2d).parts) EXPECT_NE(part.host_side, trace::memory_kind::host);
+}
+
+TEST(foreign_copies, without_a_size_are_said) {
+  BRING("r13-copy-without-bytes.json", file);
+  EXPECT_THAT(file.messages(), HasSubstr("1 copies and memsets whose size is not in the file"));
+}
+
+TEST(foreign_copies, of_a_graph_that_are_reported_twice_count_once) {
+  BRING("r16-graph-copy-twice.sqlite", file);
+  EXPECT_EQ(file.copies(trace::direction::d2d).bytes, 536870912);
+  EXPECT_EQ(file.copies(trace::direction::d2d).count, 1U);
+}
+
+TEST(foreign_gpus, of_two_processes_have_their_own_numbers) {
+  BRING("r15-two-processes-device0.sqlite", file);
+  std::vector<std::int64_t> ordinals;
+  for (const auto& each : file.file().latest()->tables().devices.rows()) ordinals.push_back(each.ordinal);
+  EXPECT_EQ(ordinals, (std::vector<std::int64_t>{0, 1}));
+}
+
+TEST(foreign_messages, say_why_nothing_is_there) {
+  BRING("r17-graph-trace-only.sqlite", graphs);
+  EXPECT_THAT(graphs.messages(), HasSubstr("only 10 launches of graphs, which ran for 10.0 ms"));
+  BRING("r18-nsys-diagnostics.sqlite", diagnostics);
+  EXPECT_THAT(diagnostics.messages(), HasSubstr("Not one CUDA event was seen in the program."));
+  EXPECT_THAT(diagnostics.messages(), HasSubstr("The driver here is older than this profiler needs."));
+  EXPECT_THAT(diagnostics.messages(), Not(HasSubstr("not understood")));
+}
+
+TEST(foreign_memory, is_of_the_line_that_ran) {
+  BRING("r22-kineto-python-memory.json", file);
+  ASSERT_EQ(file.rows<trace::alloc_event>().size(), 1U);
+  const auto& tables = file.file().latest()->tables();
+  std::vector<std::string> lines;
+  for (auto id = file.rows<trace::alloc_event>()[0].stack; const trace::stack_row* at = tables.stacks.find(id);
+       id = at->parent) {
+    const trace::frame_row& frame = *tables.frames.find(at->frame);
+    if (frame.line != 0) lines.push_back(file.text(frame.file) + ":" + std::to_string(frame.line));
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{"net.py:33", "run.py:9"}));
+}
+
+TEST(foreign_json, begins_with_its_first_event) {
+  BRING("r25-earliest-event-last.json.gz", file);
+  trace::time_ns first = INT64_MAX;
+  for (const auto& each : file.rows<trace::host_range_event>()) first = std::min(first, each.time);
+  EXPECT_EQ(first, 0);
+}
+
 }  // namespace
 }  // namespace sluice::importing::foreign_cases

@@ -40,7 +40,8 @@ class totals {
       all_["memset bytes"] += signed_of(row.bytes);
     }
     for (const auto& row : rows_of<trace::host_range_event>(file_)) range(row);
-    all_["instants"] = signed_of(rows_of<trace::marker_event>(file_).size());
+    for (const auto& mark : rows_of<trace::marker_event>(file_))
+      if (name_of(mark.name) != "metadata of the trace") ++all_["instants"];
     all_["arrows"] = signed_of(rows_of<trace::link_event>(file_).size());
     memory();
     return all_.lines();

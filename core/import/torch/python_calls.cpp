@@ -1,0 +1,129 @@
+#include "core/import/torch/python_calls.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "core/import/chrome/number.hpp"
+#include "core/trace/model/inferred_frames.hpp"
+
+namespace sluice::importing {
+namespace {
+
+struct python_name {
+  std::string function, file;
+  std::uint64_t line = 0;
+};
+
+/// Without addresses, which differ where the function does not: " at 0x7f00".
+std::string without_addresses(std::string_view text) {
+  constexpr std::string_view mark = " at 0x";
+  std::string kept;
+  for (std::size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark)) {
+    kept += text.substr(0, at);
+    text.remove_prefix(std::min(text.find_first_not_of("0123456789abcdefABCDEF", at + mark.size()), text.size()));
+  }
+  return kept += text;
+}
+
+/// Reads "net.py(33): forward". Names without a file are functions: "<built-in method matmul>", "nn.Module: Linear_0".
+python_name read_name(std::string_view name) {
+  const std::size_t close = name.find("): ");
+  const std::size_t open = close == std::string_view::npos ? close : name.rfind('(', close);
+  if (open != std::string_view::npos && open != 0) {
+    const auto line = parse_integer(name.substr(open + 1, close - open - 1));
+    if (line && *line >= 0)
+      return {std::string(name.substr(close + 3)), std::string(name.substr(0, open)),
+              static_cast<std::uint64_t>(*line)};
+  }
+  return {without_addresses(name), {}, 0};
+}
+
+}  // namespace
+
+void python_calls::add(trace::thread_id thread, trace::time_ns begin, trace::time_ns end, std::string_view name) {
+  if (calls_.size() == most_calls) {
+    ++left_out_;
+    return;
+  }
+  call made;
+  made.begin = begin;
+  made.end = end == trace::unknown_time ? std::numeric_limits<trace::time_ns>::max() : end;
+  made.name = static_cast<std::uint32_t>(raw(out_.intern(name)));
+  made.thread = static_cast<std::uint32_t>(raw(thread));
+  calls_.push_back(made);
+  names_.try_emplace(made.name, name);
+}
+
+/// By thread, and there from the outer to the inner.
+void python_calls::sort() {
+  sorted_ = true;
+  std::stable_sort(calls_.begin(), calls_.end(), [](const call& a, const call& b) {
+    return a.thread != b.thread ? a.thread < b.thread : a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
+  for (std::size_t i = calls_.size(); i-- > 0;) walks_[calls_[i].thread].next = i;
+}
+
+trace::stack_id python_calls::at(trace::thread_id thread, trace::time_ns time) {
+  if (!sorted_) sort();
+  const auto number = static_cast<std::uint32_t>(raw(thread));
+  const auto found = walks_.find(number);
+  if (found == walks_.end()) return {};
+  walk& of = found->second;
+  const auto leave = [&](trace::time_ns until) {
+    while (!of.open.empty() && of.open.back().end < until) of.open.pop_back();
+  };
+  for (; of.next < calls_.size() && calls_[of.next].thread == number && calls_[of.next].begin <= time; ++of.next) {
+    const call& each = calls_[of.next];
+    if (each.end < time) continue;
+    leave(each.begin);
+    if (of.open.size() < deepest) of.open.push_back({each.end, each.name, {}});
+  }
+  leave(time);
+  return of.open.empty() ? trace::stack_id::none : stack_of(of.open);
+}
+
+/// The innermost frame says that what lies further out is inferred.
+trace::stack_id python_calls::stack_of(std::vector<open_call>& open) {
+  trace::stack_id stack{};
+  for (open_call& each : open) {
+    if (each.stack == trace::stack_id::none) each.stack = child(stack, frame_of(each.name));
+    stack = each.stack;
+  }
+  if (mark_ == trace::frame_id::none) {
+    mark_ = new_frame(trace::frame_kind::unknown, std::string(trace::inferred_mark) + "while this ran]", {}, 0);
+  }
+  return child(stack, mark_);
+}
+
+trace::stack_id python_calls::child(trace::stack_id parent, trace::frame_id frame) {
+  const auto [known, fresh] = stacks_.try_emplace({parent, frame});
+  if (fresh) {
+    known->second = static_cast<trace::stack_id>(stacks_.size());
+    out_.add(trace::stack_row{known->second, parent, frame});
+  }
+  return known->second;
+}
+
+trace::frame_id python_calls::frame_of(std::uint32_t name) {
+  trace::frame_id& known = frames_[name];
+  if (known != trace::frame_id::none) return known;
+  python_name read = read_name(names_[name]);
+  trace::frame_id& same = same_frames_[{read.function, read.file, read.line}];
+  if (same == trace::frame_id::none) same = new_frame(trace::frame_kind::python, read.function, read.file, read.line);
+  return known = same;
+}
+
+trace::frame_id python_calls::new_frame(trace::frame_kind kind, std::string_view function, std::string_view file,
+                                        std::uint64_t line) {
+  trace::frame_row row;
+  row.id = static_cast<trace::frame_id>(++last_frame_);
+  row.kind = kind;
+  row.function = out_.intern(function);
+  row.file = out_.intern(file);
+  row.line = line;
+  out_.add(row);
+  return row.id;
+}
+
+}  // namespace sluice::importing
