@@ -185,13 +185,15 @@ class judge_of_report {
       return made;
     }
     double bytes = 0;
-    double unclear = 0;  // Bytes of copies whose host side is not known.
+    double unclear = 0;         // Bytes of copies whose host side is not known.
+    std::uint64_t unsized = 0;  // Copies that have no bytes: the file did not say how many.
     for (const transfer_statistics& way : of_.whole.transfers) {
       if (way.direction != direction::h2d && way.direction != direction::d2h) continue;
       double known = 0;
       for (const transfer_part& part : way.parts) {
         if (part.host_side != memory_kind::unknown) known += part.bytes;
         if (part.host_side == memory_kind::host) bytes += part.bytes;
+        if (part.host_side != memory_kind::pinned && part.bytes <= 0) unsized += part.count;
       }
       unclear += std::max(0.0, way.bytes - known);
     }
@@ -202,6 +204,10 @@ class judge_of_report {
     if (made.is == verdict::met && all > 0 && (bytes + unclear) / all > limit) {
       made.is = verdict::unknown;
       made.reason = fmt::format("of {} copied it is not recorded whether they were pageable", format_bytes(unclear));
+    } else if (made.is == verdict::met && unsized > 0) {
+      made.is = verdict::unknown;
+      made.reason =
+          fmt::format("the size of {} is not recorded", unsized == 1 ? "a copy" : fmt::format("{} copies", unsized));
     }
     return made;
   }

@@ -232,6 +232,19 @@ TEST(check, copies_of_unknown_sides_leave_the_share_open) {
   EXPECT_EQ(check(subject, {.pageable = 0.5})[0].is, verdict::met);
 }
 
+TEST(check, copies_of_unknown_sizes_leave_the_share_open) {
+  recording made;
+  made.standard_tables();
+  made.add_copy(1 * ms, 2 * ms, 0, direction::h2d, memory_kind::unknown);
+  made.add_copy(3 * ms, 4 * ms, 100, direction::d2h, memory_kind::pinned);
+  made.close();
+  const indexed all(made.open());
+  const report of = make_report(all.index, *all.snapshot);
+  const condition open = check({of, all.snapshot->tables()}, {.pageable = 0.1})[0];
+  EXPECT_EQ(open.is, verdict::unknown);
+  EXPECT_EQ(open.reason, "the size of a copy is not recorded");
+}
+
 TEST(check, idle_is_a_share_of_the_active_time) {
   recording made;
   made.standard_tables();
