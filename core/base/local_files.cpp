@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/base/recorded_path.hpp"
+
 namespace sluice {
 namespace {
 
@@ -19,11 +21,13 @@ namespace fs = std::filesystem;
 /// Deeper than any real source path. Bounds the cost of a hostile one.
 constexpr std::size_t most_folders = 64;
 
-/// Splits `path` at slashes, without empty parts and ".". Empty if there is a ".." or there are too many parts.
+/// Splits `path` at '/', and a path of Windows at '\', without empty parts and ".". Empty if there is a ".." or there
+/// are too many parts.
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
+  const bool windows = is_absolute_path(path) && !path.starts_with('/');
   while (!path.empty()) {
-    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::size_t end = std::min(path.find_first_of(windows ? "/\\" : "/"), path.size());
     const std::string_view part = path.substr(0, end);
     path.remove_prefix(std::min(end + 1, path.size()));
     if (part.empty() || part == ".") continue;

@@ -9,6 +9,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/recorded_path.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -113,8 +114,7 @@ std::string process_label(trace::process_id id, const trace::tables& tables) {
   if (row == nullptr) return fmt::format("process #{}", raw(id));
   const std::string_view command = tables.text(row->command);
   // The program's name: the first word, without its folder.
-  std::string_view program = command.substr(0, command.find(' '));
-  if (const auto slash = program.rfind('/'); slash != std::string_view::npos) program.remove_prefix(slash + 1);
+  const std::string_view program = file_name(command.substr(0, command.find(' ')));
   const std::string label =
       program.empty() ? fmt::format("process {}", row->pid) : fmt::format("{} ({})", program, row->pid);
   return row->rank < 0 ? label : fmt::format("rank {}, {}", row->rank, label);

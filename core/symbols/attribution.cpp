@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/base/lower_case.hpp"
+#include "core/base/recorded_path.hpp"
 
 namespace sluice::symbols {
 namespace {
@@ -27,19 +28,14 @@ constexpr std::array<std::string_view, 12> array_libraries = {
     "torch", "jax", "jaxlib", "numpy", "cupy", "cupyx", "numba", "numba_cuda", "rmm", "cuda", "triton", "tensorflow"};
 
 /// Wrappers that call a module's code: it comes further inside.
-bool only_calls_on(std::string_view file) {
-  return has(file, "torch/nn/modules/module.py") || has(file, "flax/linen/module.py") || has(file, "flax/core/") ||
-         has(file, "jax/_src/") || has(file, "functools.py") || has(file, "contextlib.py");
-}
-
-std::string_view file_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+bool only_calls_on(const slashed_path& file) {
+  return file.has("torch/nn/modules/module.py") || file.has("flax/linen/module.py") || file.has("flax/core/") ||
+         file.has("jax/_src/") || file.has("functools.py") || file.has("contextlib.py");
 }
 
 /// "libfoo.so.2" is "libfoo", "_ext.cpython-312-x86_64-linux-gnu.so" is "_ext", a program's name stays.
 std::string_view stem(std::string_view file) {
-  const std::size_t library = file.find(".so");
+  const std::size_t library = std::min(file.find(".so"), file.find(".dll"));
   if (library == std::string_view::npos) return file;
   file = file.substr(0, library);
   return file.substr(0, file.find(".cpython-"));
@@ -89,17 +85,18 @@ std::string owner_of_package(std::string_view package) {
 
 /// CUDA's driver and runtime, CUPTI, and the recorder.
 bool passes_on(std::string_view file) {
-  for (const std::string_view each : {"libcuda.so", "libcudart", "libcupti", "libsluice_capture"})
+  for (const std::string_view each : {"libcuda.so", "libnvcuda", "libcudart", "libcupti", "libsluice_capture"})
     if (file.starts_with(each)) return true;
   return false;
 }
 
 /// Python's way to call C: who called is a Python frame. Bindings to the driver count too.
 bool is_foreign_call(std::string_view path) {
+  const slashed_path whole(path);
   const std::string_view file = file_name(path);
   return file.starts_with("libffi") || file.starts_with("_ctypes") || file.starts_with("python") ||
-         file.starts_with("libpython") || file.starts_with("_cffi") || has(path, "/cuda/bindings/") ||
-         has(path, "/cuda/core/");
+         file.starts_with("libpython") || file.starts_with("_cffi") || whole.has("/cuda/bindings/") ||
+         whole.has("/cuda/core/");
 }
 
 /// The C and C++ libraries and the loader.
@@ -159,20 +156,8 @@ std::string_view scope_of(std::string_view function) {
   return scope_end == std::string_view::npos ? std::string_view{} : function.substr(begin, scope_end - begin);
 }
 
-std::string_view package_of(std::string_view file) {
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = file.rfind(folder);
-    if (at == std::string_view::npos) continue;
-    const std::string_view below = file.substr(at + folder.size());
-    const std::size_t slash = below.find('/');
-    // A module of one file, or a package.
-    return slash != std::string_view::npos ? below.substr(0, slash) : below.substr(0, below.find('.'));
-  }
-  return {};
-}
-
 std::string owner_of_module(std::string_view path) {
-  const std::string file = lower_case(std::string(file_name(path)));
+  const std::string file = lower_case(library_name(path));
   if (file.empty() || passes_on(file)) return {};
   for (const owner_word& each : owners_by_name)
     if (file.starts_with(each.beginning)) return std::string(each.word);
@@ -259,6 +244,7 @@ line_id attributor::module_of(trace::stack_id stack) {
     line.kind = frame_kind::python;
     line.function = tables_.text(frame.function);
     line.file = tables_.text(frame.file);
+    if (const auto origin = origin_of(tables_.text(frame.file))) line.file = origin->file;
     line.own = is_own_file(line.kind, line.file);
     return book_.add(std::move(line));
   };
@@ -267,12 +253,13 @@ line_id attributor::module_of(trace::stack_id stack) {
     python = true;
     const std::string_view function = tables_.text(frame->function);
     const std::string_view name = simple_name(function);
-    const std::string_view file = tables_.text(frame->file);
+    const slashed_path file(tables_.text(frame->file));
     if (only_calls_on(file)) continue;
-    if (name == "forward") return made(*frame);
     const bool of_class = name.size() < function.size();
-    const bool calls = name == "__call__" || (name == "call" && has(file, "/keras/"));
-    if (called == nullptr && of_class && calls) called = frame;
+    const bool calls = of_class && (name == "__call__" || (name == "call" && file.has("/keras/")));
+    const bool forward = name == "forward" && (!is_generated_code(file) || origin_of(file.text()));
+    if (forward) return made(*frame);
+    if (called == nullptr && calls) called = frame;
   }
   if (called != nullptr) return made(*called);
   if (python) return unknown(attribution::module);
@@ -316,7 +303,7 @@ line_id attributor::package_of_stack(trace::stack_id stack) {
     } else if (frame->kind == frame_kind::native && native.empty()) {
       const std::string_view path = tables_.text(frame->module);
       const std::string_view file = file_name(path);
-      if (!file.empty() && !passes_on(file) && !is_of_system(file)) native = stem(file);
+      if (!file.empty() && !passes_on(library_name(path)) && !is_of_system(file)) native = stem(file);
     }
   }
   if (!fallback.empty()) return named(fallback);

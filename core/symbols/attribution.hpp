@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/symbols/code_files.hpp"
 #include "core/symbols/frames.hpp"
 
 /// Who asked for memory: what a call stack is attributed to. The report, the window and SQL use these rules.
@@ -41,8 +42,6 @@ inline constexpr std::size_t attribution_count = 5;
 [[nodiscard]] std::string_view simple_name(std::string_view qualified);
 /// The class or namespace of a C++ function, "solver::grid" of "solver::grid::allocate(unsigned long)"; empty if none.
 [[nodiscard]] std::string_view scope_of(std::string_view function);
-/// The top-level package of a Python file in site-packages; empty if it is in none.
-[[nodiscard]] std::string_view package_of(std::string_view file);
 /// Says in a word or two whose code a file of native code is: "NCCL", "PyTorch", "the program", or the file's name.
 /// Empty for CUDA's driver and runtime and for the recorder, which only pass a call on.
 [[nodiscard]] std::string owner_of_module(std::string_view path);

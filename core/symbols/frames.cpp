@@ -7,6 +7,8 @@
 #include <unordered_set>
 
 #include "core/base/format.hpp"
+#include "core/base/recorded_path.hpp"
+#include "core/symbols/code_files.hpp"
 #include "core/symbols/untrusted_symbols.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/names.hpp"
@@ -16,18 +18,8 @@ namespace {
 
 using trace::frame_kind;
 
-std::string_view last_part(std::string_view path, int parts = 1) {
-  std::size_t at = path.size();
-  for (; parts > 0; --parts) {
-    const std::size_t slash = at == 0 ? std::string_view::npos : path.rfind('/', at - 1);
-    if (slash == std::string_view::npos) return path;
-    at = slash;
-  }
-  return path.substr(at + 1);
-}
-
 std::string reason(verdict why, std::string_view module) {
-  const std::string_view file = last_part(module);
+  const std::string_view file = file_name(module);
   switch (why) {
     case verdict::found:
       break;
@@ -45,16 +37,10 @@ std::string reason(verdict why, std::string_view module) {
   return {};
 }
 
-bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](auto each) { return text.starts_with(each); });
-}
-bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](auto each) { return text.find(each) != std::string_view::npos; });
-}
-
 /// Frames between a call and the recorder are not part of the program.
 bool is_of_recorder(std::string_view module) {
-  return begins_with_any(last_part(module), {"libcupti", "libsluice_capture"});
+  const std::string_view file = file_name(module);
+  return file.starts_with("libcupti") || file.starts_with("libsluice_capture");
 }
 
 }  // namespace
@@ -62,16 +48,16 @@ bool is_of_recorder(std::string_view module) {
 std::string name_of(const frame_line& line) {
   if (!line.function.empty()) return line.function;
   if (line.kind == frame_kind::native && !line.module.empty())
-    return fmt::format("{}+0x{:x}", last_part(line.module), line.address);
+    return fmt::format("{}+0x{:x}", file_name(line.module), line.address);
   if (line.kind == frame_kind::native && line.address != 0) return format_address(line.address);
   return "unknown frame";
 }
 
 std::string place_of(const frame_line& line) {
   if (!line.file.empty())
-    return line.line > 0 ? fmt::format("{}:{}", last_part(line.file, 2), line.line)
-                         : std::string(last_part(line.file, 2));
-  return line.function.empty() ? std::string() : std::string(last_part(line.module));
+    return line.line > 0 ? fmt::format("{}:{}", last_parts(line.file, 2), line.line)
+                         : std::string(last_parts(line.file, 2));
+  return line.function.empty() ? std::string() : std::string(file_name(line.module));
 }
 
 std::string place_and_name_of(const frame_line& line) {
@@ -91,19 +77,6 @@ std::string text_of(const frame_line& line) {
   if (line.inlined) text += " (inlined)";
   if (!line.missing.empty()) text += fmt::format(" ({})", line.missing);
   return text;
-}
-
-bool is_own_file(frame_kind kind, std::string_view path) {
-  if (path.empty()) return false;
-  if (contains_any(path, {"/site-packages/", "/dist-packages/"})) return false;
-  if (kind == frame_kind::python)
-    return !begins_with_any(path, {"<frozen", "<__"}) && !contains_any(path, {"/lib/python", "/lib64/python"});
-  return !begins_with_any(path, {"/usr/lib", "/lib/", "/lib64/", "/usr/include", "/usr/local/cuda", "/opt/", "["}) &&
-         !contains_any(path, {"/include/c++/"}) &&
-         !begins_with_any(last_part(path), {"python",      "libpython",   "libcuda",  "libcupti",   "libsluice_capture",
-                                            "libstdc++",   "libc.so",     "libm.so",  "libpthread", "libgcc_s",
-                                            "ld-linux",    "libcublas",   "libcudnn", "libcufft",   "libcurand",
-                                            "libcusolver", "libcusparse", "libnccl",  "libnvrtc",   "libnvJitLink"});
 }
 
 std::size_t line_to_name(std::span<const frame_line* const> stack) {
@@ -141,7 +114,7 @@ std::optional<std::string> untrusted_note(const trace::snapshot& trace) {
   const auto& frames = tables.frames.rows();
   const bool wants = std::any_of(frames.begin(), frames.end(), [&](const trace::frame_row& frame) {
     return frame.kind == frame_kind::native ? frame.function == trace::string_id::none
-                                            : tables.text(frame.file).starts_with('/');
+                                            : is_absolute_path(tables.text(frame.file));
   });
   return wants ? std::optional<std::string>(untrusted_remark) : std::nullopt;
 }
@@ -227,6 +200,11 @@ frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace:
       line.module = tables.text(row->module);
       line.address = row->address;
       line.own = is_own_file(row->kind, line.file.empty() ? line.module : line.file);
+      if (const auto origin = origin_of(tables.text(row->file))) {
+        line.function = origin->function;
+        line.file = origin->file;
+        line.line = origin->line;
+      }
       return by_frame_[raw(frame)] = {{put(std::move(line))}, false};
     }
     if (is_of_recorder(tables.text(row->module))) return by_frame_[raw(frame)] = {};

@@ -46,10 +46,6 @@ struct frame_line {
 /// Returns name and full location, "forward at /usr/lib/.../linear.py:114", and why a name is missing.
 [[nodiscard]] std::string text_of(const frame_line& line);
 
-/// True if a source file or module belongs to the recorded program: it lies outside the directories of the system, of
-/// Python and of its packages, and is not the interpreter. Judges by the path alone.
-[[nodiscard]] bool is_own_file(trace::frame_kind kind, std::string_view path);
-
 /// Returns the index of the line that stands for `stack` (innermost first): the first line that is Python code of the
 /// program, else named code of the program, else code of the program, else Python, else named, else index 0.
 [[nodiscard]] std::size_t line_to_name(std::span<const frame_line* const> stack);

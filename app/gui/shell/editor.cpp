@@ -12,6 +12,7 @@
 
 #include "app/gui/shell/spawn.hpp"
 #include "app/processes/command_line.hpp"
+#include "core/base/recorded_path.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -49,7 +50,7 @@ std::vector<std::string> editor_command(const std::string& editor, const std::st
 
 result<void> open_in_editor(const std::string& file, std::uint64_t line) {
   std::error_code failed;
-  if (!file.starts_with('/'))
+  if (!is_absolute_path(file))
     return fail(error_code::invalid_argument, "the recording does not know the whole path", file);
   if (!std::filesystem::is_regular_file(file, failed))
     return fail(error_code::not_found, "there is no such file on this machine", file);

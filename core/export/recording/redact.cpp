@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/lower_case.hpp"
+#include "core/base/recorded_path.hpp"
 #include "core/export/recording/characters.hpp"
 #include "core/export/recording/plain_form.hpp"
 #include "core/export/recording/secret_rules.hpp"
@@ -185,10 +186,11 @@ std::size_t begin_of_public_package(std::string_view path) {
       "peft",  "bitsandbytes",  "deepspeed",    "apex",       "pytorch_lightning", "cupy",
       "cupyx", "cupy_backends", "jax",          "jaxlib",     "jax_plugins",       "flax",
       "optax", "nvidia",        "numba",        "numba_cuda"};
+  const slashed_path slashed(path);
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t found = path.rfind(folder);
+    const std::size_t found = slashed.text().rfind(folder);
     if (found == std::string_view::npos) continue;
-    const std::string_view inside = path.substr(found + folder.size());
+    const std::string_view inside = slashed.text().substr(found + folder.size());
     const std::string_view package = inside.substr(0, inside.find('/'));
     if (inside.size() > package.size() &&
         std::find(std::begin(packages), std::end(packages), package) != std::end(packages))

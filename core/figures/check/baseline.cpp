@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/base/format.hpp"
+#include "core/base/recorded_path.hpp"
 #include "core/index/labels.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/trace/model/names.hpp"
@@ -13,11 +14,6 @@ namespace {
 
 using symbols::attribution;
 using trace::direction;
-
-std::string_view name_of_file(std::string_view path) {
-  const auto slash = path.find_last_of("/\\");
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 /// Names the groups of one side.
 class group_namer {
@@ -36,7 +32,7 @@ class group_namer {
       return {"", "without a stack", std::nullopt};
     const symbols::frame_line line = of_.names.line(who_.of(stack, by_));
     const std::string name = symbols::name_of(line);
-    const std::string_view file = name_of_file(line.file.empty() ? line.module : line.file);
+    const std::string_view file = file_name(line.file.empty() ? line.module : line.file);
     if (by_ != attribution::line) return {name, name, std::nullopt};
     const std::string place = symbols::place_of(line);
     // Older recordings have functions of Python without their class.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/lower_case.hpp"
+#include "core/base/recorded_path.hpp"
 
 namespace sluice::analysis {
 
@@ -46,6 +47,9 @@ std::string_view words_of(category_reason why) {
 clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
   // From Python 3.11 on names are qualified: "Linear.forward".
   const std::size_t dot = qualified.rfind('.');
+  const slashed_path path(file);
+  if (is_generated_code(path)) return clue::none;  // All its functions are called alike: "call", "forward".
+  file = path.text();
   const std::string_view function = dot == std::string_view::npos ? qualified : qualified.substr(dot + 1);
   const auto in_file = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
   const auto in_function = [&](std::string_view part) { return qualified.find(part) != std::string_view::npos; };
@@ -80,11 +84,11 @@ constexpr std::size_t deepest = 2048;  // In a corrupt file, parents may form a 
 /// True if `callee` is a hook: `Module.__call__` of PyTorch runs only these, and `forward`. Libraries have hooks too, but
 /// what these make is of many kinds.
 bool is_hook(const trace::frame_row& callee, const trace::frame_row& caller, const trace::tables& tables) {
-  const std::string_view file = tables.text(callee.file);
-  const auto in_library = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
+  const slashed_path file(tables.text(callee.file));
   const bool called = tables.text(caller.function).find("_call_impl") != std::string_view::npos &&
-                      tables.text(caller.file).find("torch/nn/modules/module.py") != std::string_view::npos;
-  return called && callee.kind == trace::frame_kind::python && !in_library("-packages/") && !in_library("torch/");
+                      slashed_path(tables.text(caller.file)).has("torch/nn/modules/module.py");
+  return called && callee.kind == trace::frame_kind::python && !file.has("-packages/") && !file.has("torch/") &&
+         !is_generated_code(file);
 }
 
 }  // namespace

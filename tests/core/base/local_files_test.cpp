@@ -58,6 +58,11 @@ TEST_F(local_files_test, are_found_in_a_folder_by_their_recorded_path_or_its_end
   EXPECT_EQ(in_tree("/build/other.py"), "is not there");
 }
 
+TEST_F(local_files_test, are_found_by_a_path_of_windows) {
+  EXPECT_EQ(in_tree("D:\\work\\src\\train.py"), "train");
+  EXPECT_EQ(in_tree("D:\\work\\..\\src\\train.py"), "is not there");
+}
+
 TEST_F(local_files_test, do_not_lie_outside_of_the_folder) {
   EXPECT_EQ(in_tree((root_ / "secret").string()), "is not there");
   EXPECT_EQ(in_tree("src/../../secret"), "is not there");

@@ -43,6 +43,12 @@ TEST(redact, keeps_paths_inside_public_packages_which_tell_what_memory_is_for) {
   EXPECT_EQ(some.text("/site-packages/torch", text_role::path), "dir4/torch");
 }
 
+TEST(redact, keeps_paths_inside_public_packages_of_windows) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("C:\\Users\\ada\\Lib\\site-packages\\torch\\optim\\adam.py", text_role::path),
+            "dir1/site-packages\\torch\\optim\\adam.py");
+}
+
 TEST(redact, keeps_the_program_and_not_its_arguments) {
   redactor some{redaction::all()};
   EXPECT_EQ(some.text("python3 train.py --token abc", text_role::arguments), "python3 [redacted]");

@@ -306,6 +306,8 @@ TEST(clues, are_the_innermost_that_say_anything) {
   EXPECT_EQ(stack_clues::of_frame("/x/torch/optim/sgd.py", "step"), clue::optimizer);
   EXPECT_EQ(stack_clues::of_frame("/x/torch/nn/modules/conv.py", "forward"), clue::forward);
   EXPECT_EQ(stack_clues::of_frame("/x/torch/nn/modules/conv.py", "__init__"), clue::model);
+  EXPECT_EQ(stack_clues::of_frame("D:\\x\\torch\\nn\\modules\\conv.py", "__init__"), clue::model);
+  EXPECT_EQ(stack_clues::of_frame("/tmp/torchinductor_me/ab/cabc.py", "forward"), clue::none);
   EXPECT_EQ(stack_clues::of_frame("/home/me/mine.py", "backward"), clue::backward);
   EXPECT_EQ(stack_clues::of_frame("/home/me/mine.py", "helper"), clue::none);
 }

@@ -189,22 +189,6 @@ TEST_F(book, reads_sources_of_this_machine_unless_they_changed_since) {
   std::filesystem::remove(path);
 }
 
-TEST(own_files, are_not_those_of_python_its_packages_and_the_system) {
-  EXPECT_TRUE(is_own_file(frame_kind::python, "/home/me/train.py"));
-  EXPECT_TRUE(is_own_file(frame_kind::python, "<stdin>"));
-  EXPECT_FALSE(is_own_file(frame_kind::python, "/usr/lib/python3.12/threading.py"));
-  EXPECT_FALSE(
-      is_own_file(frame_kind::python, "/home/me/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"));
-  EXPECT_FALSE(is_own_file(frame_kind::python, "<frozen importlib._bootstrap>"));
-  EXPECT_TRUE(is_own_file(frame_kind::native, "/home/me/build/solver"));
-  EXPECT_FALSE(is_own_file(frame_kind::native, "/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
-  EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/venv/lib/python3.12/site-packages/torch/lib/libc10.so"));
-  EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/bin/python3.12"));
-  EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/conda/lib/libcublas.so.12"));
-  EXPECT_FALSE(is_own_file(frame_kind::native, "dir7/libc.so.6")) << "in a redacted recording";
-  EXPECT_FALSE(is_own_file(frame_kind::native, ""));
-}
-
 TEST(line_to_name, is_the_innermost_of_the_programs_own) {
   frame_line library{frame_kind::python, "forward", "/x/site-packages/torch/a.py", 1, "", 0, false, false, "", ""};
   frame_line mine{frame_kind::python, "train", "/home/me/train.py", 7, "", 0, false, true, "", ""};

@@ -7,6 +7,7 @@
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/recorded_path.hpp"
 #include "core/index/labels.hpp"
 
 namespace sluice::gui {
@@ -35,8 +36,8 @@ track_group group_of(const query::track& what, const trace::tables& tables) {
   if (const trace::process_row* process = tables.processes.find(what.process)) {
     const std::string whole = printable(tables.text(process->command));
     std::string_view command = whole;
-    if (const auto slash = command.substr(0, command.find(' ')).rfind('/'); slash != std::string_view::npos)
-      command.remove_prefix(slash + 1);
+    const std::string_view program = command.substr(0, command.find(' '));
+    command.remove_prefix(program.size() - file_name(program).size());
     return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : format::apart(command),
             process->pid != 0 ? "process " + std::to_string(process->pid) : ""};
   }
