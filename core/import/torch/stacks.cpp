@@ -1,6 +1,8 @@
 #include "core/import/torch/stacks.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string>
 
 #include "core/trace/model/inferred_frames.hpp"
@@ -14,6 +16,42 @@ constexpr std::uint32_t nothing = UINT32_MAX;  // Known to have no stack or no f
 /// The kind of a frame by its file: C++ frames have sources, libraries or "??".
 trace::frame_kind kind_of(std::string_view file) {
   return file.ends_with(".py") || file.starts_with("<") ? trace::frame_kind::python : trace::frame_kind::native;
+}
+
+/// True for what runs a backward pass: `Tensor.backward`, the engine of autograd and its nodes.
+bool runs_backward(std::string_view function) {
+  const auto has = [&](std::string_view part) { return function.find(part) != std::string_view::npos; };
+  const std::string_view name = function.substr(function.rfind('.') + 1);
+  return name == "backward" || name == "_engine_run_backward" || has("torch::autograd::Engine::") ||
+         (has("Backward") && has("::apply"));
+}
+
+/// A frame as Python's tracebacks show it.
+struct shown_frame {
+  std::string_view file;
+  std::uint64_t line = 0;
+  std::string_view function;
+};
+
+/// The next line `File "net.py", line 33, in forward` of `text`, which afterwards begins behind it.
+std::optional<shown_frame> next_shown(std::string_view& text) {
+  constexpr std::string_view begin = "File \"", number = "\", line ", name = ", in ";
+  constexpr std::size_t longest = 8192;
+  for (std::size_t at = text.find(begin); at != std::string_view::npos; at = text.find(begin)) {
+    text.remove_prefix(at + begin.size());
+    const std::string_view row = text.substr(0, std::min(text.substr(0, longest).find('\n'), longest));
+    const std::size_t file_end = row.find(number);
+    if (file_end == std::string_view::npos) continue;
+    shown_frame made{row.substr(0, file_end), 0, {}};
+    const std::string_view rest = row.substr(file_end + number.size());
+    const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), made.line);
+    if (problem != std::errc{}) continue;
+    const std::string_view after = rest.substr(static_cast<std::size_t>(end - rest.data()));
+    if (after.starts_with(name)) made.function = after.substr(name.size());
+    text.remove_prefix(row.size());
+    return made;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -45,6 +83,14 @@ std::uint64_t stack_writer::new_frame(trace::string_id name, trace::string_id fi
   return last_frame_;
 }
 
+/// Several dictionaries may describe the same frame.
+std::uint64_t stack_writer::same_frame(trace::string_id name, trace::string_id file, std::uint64_t line,
+                                       trace::frame_kind kind) {
+  std::uint32_t& same = same_frames_[{name, file, line}];
+  if (same == 0) same = static_cast<std::uint32_t>(new_frame(name, file, line, kind));
+  return same;
+}
+
 std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
   if (!dictionary.is(pickle_kind::dictionary)) {
     work_.not_understood("frames that are no dictionaries");
@@ -54,6 +100,7 @@ std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
   if (known != 0) return known;
   trace::string_id name{}, file{};
   std::uint64_t line = 0;
+  bool backward = false;
   trace::frame_kind kind = trace::frame_kind::native;
   const pickle_pairs items = from_.pairs(dictionary);
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -61,19 +108,22 @@ std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
     const pickle_value& v = items.value(i);
     if (key == "name") {
       name = text(v);
+      backward = runs_backward(from_.text(v));
     } else if (key == "filename") {
       file = text(v);
       kind = kind_of(from_.text(v));
     } else if (key == "line") {
       line = v.is(pickle_kind::integer) ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, from_.integer(v))) : 0;
-    } else {
+    } else if (key == "fx_original_trace") {
+      if (v.is(pickle_kind::text)) original_texts_[dictionary.index()] = v;
+    } else if (!key.starts_with("fx_node_")) {  // These describe a line of generated code.
       work_.not_understood("values of frames under the key '" + std::string(key.substr(0, 40)) + "'");
     }
   }
-  // Several dictionaries may describe the same frame.
-  std::uint32_t& same = same_frames_[{name, file, line}];
-  if (same == 0) same = static_cast<std::uint32_t>(new_frame(name, file, line, kind));
-  return known = same;
+  const std::uint64_t made = same_frame(name, file, line, kind);
+  if (backward) backward_frames_.insert(made);
+  known = static_cast<std::uint32_t>(made);
+  return made;
 }
 
 void stack_writer::grow() {
@@ -103,35 +153,85 @@ std::uint64_t stack_writer::child(std::uint64_t parent, std::uint64_t frame) {
   return last_stack_;
 }
 
-std::uint64_t stack_writer::add_frames(std::uint32_t list, std::uint64_t parent) {
-  auto items = from_.items_of(list);
-  if (items.size() > deepest) {
-    work_.not_understood("frames of stacks that are deeper than " + std::to_string(deepest), items.size() - deepest);
-    items = items.first(deepest);  // The innermost.
+std::span<const pickle_value> stack_writer::frames_in(std::uint32_t list) {
+  const auto items = from_.items_of(list);
+  if (items.size() <= deepest) return items;
+  work_.not_understood("frames of stacks that are deeper than " + std::to_string(deepest), items.size() - deepest);
+  return items.first(deepest);  // The innermost.
+}
+
+const pickle_value* stack_writer::original_of(const pickle_value& frame) const {
+  if (original_texts_.empty() || !frame.is(pickle_kind::dictionary)) return nullptr;
+  const auto found = original_texts_.find(frame.index());
+  return found == original_texts_.end() ? nullptr : &found->second;
+}
+
+std::uint64_t stack_writer::add_shown(const pickle_value& traceback, std::uint64_t parent, std::size_t most) {
+  const auto [known, fresh] = shown_frames_.try_emplace(traceback.index());
+  std::string_view rest = from_.text(traceback);
+  while (fresh && known->second.size() < deepest) {
+    const auto next = next_shown(rest);
+    if (!next) break;
+    known->second.push_back(same_frame(work_.out().intern(next->function), work_.out().intern(next->file), next->line,
+                                       trace::frame_kind::python));
+  }
+  const auto& all = known->second;
+  for (std::size_t i = all.size() - std::min(most, all.size()); i < all.size(); ++i) parent = child(parent, all[i]);
+  return parent;
+}
+
+std::uint64_t stack_writer::add_frames(std::uint32_t list, std::uint64_t parent, originals what) {
+  const auto items = frames_in(list);
+  std::size_t room = deepest - items.size();
+  if (!items.empty() && items.front().is(pickle_kind::text)) {
+    // Forward frames as texts, in the order of a traceback.
+    for (const pickle_value& each : items)
+      if (each.is(pickle_kind::text)) parent = add_shown(each, parent, 1);
+    return parent;
   }
   for (std::size_t i = items.size(); i-- > 0;) {
     const std::uint64_t frame = frame_of(items[i]);
-    if (frame != nothing) parent = child(parent, frame);
+    if (frame == nothing) continue;
+    parent = child(parent, frame);
+    if (const pickle_value* original = original_of(items[i]); original != nullptr && what == originals::added) {
+      parent = add_shown(*original, parent, room);
+      room -= std::min(room, shown_frames_[original->index()].size());
+    }
   }
   return parent;
+}
+
+std::uint64_t stack_writer::add_behind(std::uint64_t forward, std::uint32_t list) {
+  if (forward_frame_ == 0) {
+    const auto mark = work_.out().intern(std::string(trace::inferred_mark) + "the backward of]");
+    forward_frame_ = new_frame(mark, {}, 0, trace::frame_kind::unknown);
+  }
+  const std::uint64_t parent = forward != 0 ? child(forward, forward_frame_) : 0;
+  return list == no_container ? parent : add_frames(list, parent, originals::left_out);
+}
+
+std::uint64_t stack_writer::make_stack(std::uint32_t list) {
+  const pickle_value* original = nullptr;
+  bool backward = false;
+  const auto items = from_.items_of(list);
+  for (const pickle_value& each : items.first(std::min(items.size(), deepest))) {
+    if (!each.is(pickle_kind::dictionary)) continue;
+    backward = backward_frames_.contains(frame_of(each)) || backward;
+    if (original == nullptr) original = original_of(each);
+  }
+  if (original == nullptr || !backward) return add_frames(list, 0, originals::added);
+  return add_behind(add_shown(*original, 0, deepest), list);
 }
 
 trace::stack_id stack_writer::stack_of(std::uint32_t frames, std::uint32_t forward) {
   if (frames == no_container && forward == no_container) return {};
   if (forward != no_container) {
     // Not cached: rare, and for a pair of lists. The tree of stacks finds it again.
-    if (forward_frame_ == 0) {
-      const auto mark = work_.out().intern(std::string(trace::inferred_mark) + "the backward of]");
-      forward_frame_ = new_frame(mark, {}, 0, trace::frame_kind::unknown);
-    }
-    std::uint64_t at = add_frames(forward, 0);
-    if (at != 0) at = child(at, forward_frame_);
-    if (frames != no_container) at = add_frames(frames, at);
-    return static_cast<trace::stack_id>(at);
+    return static_cast<trace::stack_id>(add_behind(add_frames(forward, 0, originals::added), frames));
   }
   std::uint32_t& known = stacks_[frames];
   if (known == 0) {
-    const std::uint64_t made = add_frames(frames, 0);
+    const std::uint64_t made = make_stack(frames);
     known = made == 0 ? nothing : static_cast<std::uint32_t>(made);
   }
   return known == nothing ? trace::stack_id::none : static_cast<trace::stack_id>(known);

@@ -176,6 +176,69 @@ TEST(torch_snapshot, keeps_stacks_of_python_and_native) {
                                     std::pair("at::empty", frame_kind::native), std::pair("main", frame_kind::python)));
 }
 
+/// Functions and lines of a stack, innermost first: "forward:33".
+std::vector<std::string> functions_of(const imported& snapshot, trace::stack_id stack) {
+  const auto& tables = snapshot.file->latest()->tables();
+  std::vector<std::string> all;
+  for (const auto* at = tables.stacks.find(stack); at != nullptr; at = tables.stacks.find(at->parent)) {
+    const auto* frame = tables.frames.find(at->frame);
+    all.push_back(std::string(tables.text(frame->function)) + ":" + std::to_string(frame->line));
+  }
+  return all;
+}
+
+json compiled_frame(const char* traceback) {
+  return {{"name", "call"},
+          {"filename", "fx_generated_3a4b.py"},
+          {"line", 40},
+          {"fx_node_op", "call_function"},
+          {"fx_node_name", "mm_1"},
+          {"fx_node_target", "aten.mm"},
+          {"fx_original_trace", traceback}};
+}
+
+constexpr const char* traceback =
+    "  File \"/w/model.py\", line 8, in forward\n    x = self.net(x)\n"
+    "  File \"/w/net.py\", line 33, in forward\n    return x @ w\n";
+
+TEST(torch_snapshot, generated_code_calls_the_lines_that_it_was_made_from) {
+  const json main = {{"name", "main"}, {"filename", "/w/train.py"}, {"line", 10}};
+  const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"frames", {compiled_frame(traceback), main}}}),
+                                           entry("alloc", 2 * mib, 1, t0, {{"frames", {compiled_frame(""), main}}})});
+  EXPECT_THAT(functions_of(snapshot, snapshot.blocks.at(0).stack),
+              ::testing::ElementsAre("forward:33", "forward:8", "call:40", "main:10"));
+  EXPECT_THAT(functions_of(snapshot, snapshot.blocks.at(1).stack), ::testing::ElementsAre("call:40", "main:10"));
+  EXPECT_EQ(snapshot.missed(), 0U);
+}
+
+TEST(torch_snapshot, generated_code_of_a_backward_pass_is_the_backward_of_its_lines) {
+  const json backward = {{"name", "backward"}, {"filename", "/x/torch/_functorch/runtime_wrappers.py"}, {"line", 2}};
+  const auto snapshot =
+      imported::history({entry("alloc", mib, 1, t0, {{"frames", {compiled_frame(traceback), backward}}})});
+  EXPECT_THAT(
+      functions_of(snapshot, snapshot.blocks.at(0).stack),
+      ::testing::ElementsAre("call:40", "backward:2", "[inferred: the backward of]:0", "forward:33", "forward:8"));
+}
+
+TEST(torch_snapshot, a_traceback_may_hold_anything) {
+  for (const char* text :
+       {"no frames", "File \"", "File \"a\", line x, in f\n", "File \"File \"File \"", "File \"a\", line 5"}) {
+    const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"frames", {compiled_frame(text)}}})});
+    const auto functions = functions_of(snapshot, snapshot.blocks.at(0).stack);
+    EXPECT_EQ(functions.back(), "call:40") << text;
+    EXPECT_EQ(functions.size(), std::string_view(text).ends_with("5") ? 2U : 1U) << text;
+  }
+}
+
+TEST(torch_snapshot, forward_frames_may_be_texts_as_of_a_traceback) {
+  const json forward = {"  File \"/w/train.py\", line 10, in main\n", "  File \"/w/net.py\", line 33, in forward\n"};
+  const json frames = {{{"name", "backward"}, {"filename", "a.py"}, {"line", 1}}};
+  const auto snapshot =
+      imported::history({entry("alloc", mib, 1, t0, {{"frames", frames}, {"forward_frames", forward}})});
+  EXPECT_THAT(functions_of(snapshot, snapshot.blocks.at(0).stack),
+              ::testing::ElementsAre("backward:1", "[inferred: the backward of]:0", "forward:33", "main:10"));
+}
+
 TEST(torch_snapshot, reads_pinned_memory) {
   for (const bool one_list : {true, false}) {
     json entries = {entry("segment_alloc", mib, 4096, t0), entry("alloc", mib, 4000, t0 + 1)};
