@@ -489,11 +489,12 @@ class chrome_writer {
     begin('i', "cpu_instant_event", "[memory]", change.time);
     on_thread(change.process, change.thread);
     const bool host = analysis::is_host_resident(change.kind);
-    event_ += fmt::format(
-        R"(,"s":"t","args":{{"Total Allocated":{},"Bytes":{}{},"Device Id":{},"Device Type":{},"Addr":{}}})", in_use,
-        change.born ? "" : "-", change.bytes, host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)),
-        host ? 0 : 1, change.address);
-    return end();
+    event_ += fmt::format(R"(,"s":"t","args":{{"Total Allocated":{},"Bytes":{}{},"Device Id":{},"Device Type":{})",
+                          in_use, change.born ? "" : "-", change.bytes,
+                          host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)), host ? 0 : 1);
+    // Readers tell blocks apart by their addresses, and by their sizes where there are none.
+    if (change.address != 0) number("Addr", change.address);
+    return end("}");
   }
 
   /// What could not be allocated.

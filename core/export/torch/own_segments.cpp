@@ -3,26 +3,24 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/saturating.hpp"
+
 namespace sluice::exports::torch {
 namespace {
 
 constexpr std::uint64_t first_invented = std::uint64_t{1}
                                          << 46;  // of addresses of our own making, if no other lies above
 
-std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) {
-  return (std::max<std::uint64_t>(bytes, 1) + to - 1) / to * to;
-}
-
 bool lies_in_one(const memory_place& at, const segment_places& segments) {
   const auto next = segments.upper_bound(at);
-  if (at.second == 0 || next == segments.begin()) return false;
+  if (next == segments.begin()) return false;
   const auto& [begin, of] = *std::prev(next);
   return begin.first == at.first && at.second < of.end;
 }
 
 /// The bytes that a segment for a block may have at its own address; 0 if there is no room.
 std::uint64_t room_at(const memory_place& at, std::uint64_t bytes, const segment_places& segments) {
-  if (at.second == 0 || at.second > UINT64_MAX - bytes - rounding) return 0;
+  if (at.second > UINT64_MAX - bytes - rounding) return 0;
   const auto next = segments.lower_bound(at);
   const std::uint64_t wanted = rounded(bytes, rounding);
   if (next == segments.end() || next->first.first != at.first) return wanted;
@@ -30,7 +28,26 @@ std::uint64_t room_at(const memory_place& at, std::uint64_t bytes, const segment
   return room < bytes ? 0 : room;
 }
 
+constexpr std::uint64_t highest_end = UINT64_MAX / 2;  // of a block behind which others are put
+
 }  // namespace
+
+std::size_t give_addresses(std::span<block> blocks, const std::function<bool(const block&)>& wanted) {
+  std::uint64_t free_from = first_invented;
+  for (const block& each : blocks) {
+    const std::uint64_t end = saturating_sum(each.born.address, each.born.bytes);
+    if (end <= highest_end) free_from = std::max(free_from, end);
+  }
+  free_from = rounded(free_from, small_segment);
+  std::size_t given = 0;
+  for (block& each : blocks) {
+    if (each.born.address != 0 || !wanted(each)) continue;
+    each.born.address = free_from;
+    free_from = saturating_sum(free_from, rounded(each.born.bytes, rounding));
+    ++given;
+  }
+  return given;
+}
 
 void own_segments::add(std::span<const placed_block> live, segment_places& segments, block_places& inside) {
   std::vector<placed_block> lone;
@@ -39,8 +56,7 @@ void own_segments::add(std::span<const placed_block> live, segment_places& segme
   for (const placed_block& each : live) {
     if (lies_in_one(each.first, segments)) continue;
     lone.push_back(each);
-    if (each.first.second <= UINT64_MAX / 2)
-      free_from = std::max(free_from, each.first.second + each.second->born.bytes);
+    if (each.first.second <= highest_end) free_from = std::max(free_from, each.first.second + each.second->born.bytes);
   }
   std::sort(lone.begin(), lone.end(), [](const placed_block& a, const placed_block& b) { return a.first < b.first; });
   for (const auto& [at, of] : lone) {

@@ -38,6 +38,7 @@ class snapshot_writer {
     choose_process();
     complete_frees();
     find_segments();
+    give_addresses();
     collect_entries();
     write();
     if (auto done = write_annotations_and_settings(); !done) return done;
@@ -153,6 +154,13 @@ class snapshot_writer {
       each.holds_blocks =
           each.born.layer == trace::layer::driver && (each.holds_blocks || of_framework || !has_framework_);
     }
+  }
+
+  /// In a snapshot a block is known by its address: those without one get one of their own.
+  void give_addresses() {
+    without_address_ = torch::give_addresses(blocks_, [&](const block& each) {
+      return each.born.process == process_ && (is_block(each) || each.holds_blocks);
+    });
   }
 
   [[nodiscard]] std::int64_t owner_of(const trace::alloc_event& row) {
@@ -369,6 +377,9 @@ class snapshot_writer {
     if (other_memory_ != 0)
       job_.note("left out: " + std::to_string(other_memory_) +
                 " blocks of memory that is neither a device's, managed nor pinned");
+    if (without_address_ != 0)
+      job_.note(std::to_string(without_address_) +
+                " blocks have no address in the recording: each has one of its own in the snapshot");
     if (own_segments_.size() != 0)
       job_.note(std::to_string(own_segments_.size()) +
                 " blocks lie in no segment that was recorded: each is in a segment of its own");
@@ -383,8 +394,7 @@ class snapshot_writer {
       if (each.born.process != process_ || is_pinned(each.born) != host) continue;
       const std::pair at(owner_of(each.born), each.born.address);
       if (each.holds_blocks && each.live_at(range_.end)) segments[at] = {&each, each.born.address + each.born.bytes};
-      if (is_block(each) && (each.live_at(range_.end) || each.pending_at(range_.end)) && each.born.address != 0)
-        inside[at] = &each;
+      if (is_block(each) && (each.live_at(range_.end) || each.pending_at(range_.end))) inside[at] = &each;
       if (is_block(each) && each.live_at(range_.end)) lone.push_back({at, &each});
     }
     own_segments_.add(lone, segments, inside);
@@ -565,6 +575,7 @@ class snapshot_writer {
   pickle_writer out_;
   std::vector<block> blocks_;
   torch::own_segments own_segments_;
+  std::uint64_t without_address_ = 0;
   std::uint64_t other_memory_ = 0;  ///< Blocks that a snapshot has no place for.
   std::unordered_map<trace::block_id, std::size_t> place_;
   std::vector<trace::alloc_failed_event> failed_;

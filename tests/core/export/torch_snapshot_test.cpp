@@ -238,6 +238,37 @@ TEST(torch_export, writes_texts_that_python_reads) {
             0);
 }
 
+TEST(torch_export, gives_blocks_without_addresses_one_each) {
+  const own_folder folder;
+  testing::recording made;
+  made.standard_tables();
+  const auto layer = trace::layer::framework;
+  for (std::uint64_t block = 1; block <= 3; ++block) {
+    auto row = made.event<trace::alloc_event>(static_cast<time_ns>(block) * ms);
+    row.block = trace::block_id{block};
+    row.layer = layer;
+    row.kind = trace::memory_kind::device;
+    row.device = trace::device_id{1};
+    row.bytes = block * mib;
+    made.writer().add(row);
+  }
+  made.add_free(4 * ms, 1, layer);
+  made.add_free(5 * ms, 2, layer);
+  made.close();
+  const auto done = write(*made.open()->latest(), *find_format("torch-snapshot"), folder.file("out.pickle"), {});
+  ASSERT_TRUE(done) << done.error().to_string();
+  EXPECT_NE(std::find(done->notes.begin(), done->notes.end(),
+                      "3 blocks have no address in the recording: each has one of its own in the snapshot"),
+            done->notes.end());
+  const auto again = imported(folder.file("out.pickle"), folder.file("again.sluice"));
+  std::set<std::uint64_t> addresses;
+  for (const auto& row : rows_of<trace::alloc_event>(*again))
+    if (row.layer == layer) addresses.insert(row.address);
+  EXPECT_EQ(addresses.size(), 3U);
+  EXPECT_FALSE(addresses.contains(0));
+  EXPECT_EQ(rows_of<trace::free_event>(*again).size(), 2U);
+}
+
 TEST(torch_export, takes_a_range) {
   testing::recording made;
   made.standard_tables();

@@ -1,8 +1,11 @@
 // Files of other tools that were read wrong once: small ones, each with the figures that are right. They are in "shared/cases".
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "core/query/answers/memory_map.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/symbols/attribution.hpp"
 #include "tests/core/import/brought_file.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
@@ -251,6 +254,43 @@ TEST(foreign_documents, a_gzip_file_that_is_cut_off_gives_what_was_before) {
               ::testing::ElementsAre(HasSubstr("the imported file is cut off"), HasSubstr("the gzip file is cut off")));
 }
 
+// --- whose line it is -----------------------------------------------------------------------------------------------
+
+/// Bytes of the framework's blocks by what their stacks are attributed to.
+std::map<std::string, std::uint64_t> bytes_by(symbols::attribution by, const brought_file& file) {
+  const auto snapshot = file.file().latest();
+  symbols::frame_book book;
+  symbols::attributor who(book, snapshot->tables(), symbols::frame_book::lookup::at_once);
+  std::map<std::string, std::uint64_t> all;
+  for (const auto& row : file.rows<trace::alloc_event>())
+    if (row.layer == trace::layer::framework)
+      all[symbols::place_and_name_of(book.line(who.of(row.stack, by)))] += row.bytes;
+  return all;
+}
+
+using bytes_of = std::map<std::string, std::uint64_t>;
+
+TEST(foreign_lines, of_windows_are_the_programs) {
+  BRING("r06-windows-paths.pickle", file);
+  EXPECT_EQ(bytes_by(symbols::attribution::line, file),
+            (bytes_of{{"nets\\model.py:39, forward", 96 * mib}, {"nets\\model.py:53, silu", 32 * mib}}));
+  EXPECT_EQ(bytes_by(symbols::attribution::package, file), (bytes_of{{"einops", 96 * mib}, {"the program", 32 * mib}}));
+}
+
+TEST(foreign_lines, that_called_generated_code_asked_for_its_memory) {
+  BRING("r27-generated-code.pickle", file);
+  EXPECT_EQ(bytes_by(symbols::attribution::line, file), (bytes_of{{"proj/part0.py:9, main", 2 * mib},
+                                                                  {"proj/part1.py:10, main", 3 * mib},
+                                                                  {"proj/part2.py:11, main", 4 * mib},
+                                                                  {"proj/part3.py:12, main", 5 * mib}}));
+}
+
+TEST(foreign_lines, that_generated_code_was_made_from_asked_for_its_memory) {
+  BRING("r23-fx-frames.pickle", file);
+  EXPECT_EQ(bytes_by(symbols::attribution::line, file), (bytes_of{{"w/net.py:33, forward", 8388600}}));
+  EXPECT_TRUE(file.imported().not_understood.empty());
+}
+
 // --- exports --------------------------------------------------------------------------------------------------------
 
 TEST(foreign_exports, migrations_are_copies_of_a_chrome_trace) {
@@ -278,6 +318,19 @@ TEST(foreign_exports, memory_from_before_survives_a_snapshot) {
     EXPECT_EQ(again.framework().maximum, 8000U) << format;
     EXPECT_EQ(again.framework().at_end, 3000U) << format;
     EXPECT_EQ(again.framework().at_begin, 8000U) << format;
+  }
+}
+
+TEST(foreign_exports, blocks_without_addresses_stay_apart) {
+  BRING("r09-memory-without-addr-exported.json", file);
+  EXPECT_EQ(file.framework().maximum, 9 * mib);
+  for (const char* format : {"torch-snapshot", "chrome"}) {
+    const brought_file again = file.exported_as(format);
+    ASSERT_TRUE(again.is_read()) << again.refusal();
+    EXPECT_EQ(again.framework().maximum, 9 * mib) << format;
+    EXPECT_EQ(again.framework().at_begin, 0U) << format;
+    EXPECT_EQ(again.framework().frees, 5U) << format;
+    EXPECT_EQ(again.framework().at_end, 0U) << format;
   }
 }
 
