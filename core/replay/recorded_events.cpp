@@ -20,6 +20,16 @@ bool is_of_framework(const block_record& block) {
   return block.allocated && block.layer == trace::layer::framework && block.kind == trace::memory_kind::device;
 }
 
+/// True if a block may be a segment of an allocator: `is_segment_of_framework` decides.
+bool is_segment_of_pool(const block_record& block) {
+  return block.layer == trace::layer::driver && block.kind == trace::memory_kind::device &&
+         block.pool != trace::pool_id::none && !analysis::is_mapped_piece(block);
+}
+bool is_segment_of_framework(const block_record& segment, const trace::tables& tables) {
+  const trace::pool_row* pool = tables.pools.find(segment.pool);
+  return pool != nullptr && pool->layer == trace::layer::framework;
+}
+
 /// Address spaces that a program reserved, to tell its expandable segments apart.
 class address_spaces {
  public:
@@ -53,17 +63,20 @@ class recorded_events_builder::state {
     for (const block_record& block : memory.blocks()) {
       if (!block.allocated || !analysis::ends_in(block, run)) continue;
       if (analysis::is_mapped_piece(block)) pieces_.push_back(block);
+      // Blocks in it would have begun before its end.
+      if (is_segment_of_pool(block) && !segments_.contains(block.id)) empty_.push_back(block);
       end(block, run);
     }
     // Failures are few, so every section index contains all of them so far.
     if (failed_.size() != memory.failed().size()) failed_.assign(memory.failed().begin(), memory.failed().end());
-    if (blocks_ + pieces_.size() > most_blocks_) give_up();
+    if (blocks_ + pieces_.size() + empty_.size() > most_blocks_) give_up();
   }
 
   [[nodiscard]] bool gave_up() const { return gave_up_; }
 
-  std::vector<recorded_events> take() {
+  std::vector<recorded_events> take(const trace::tables& tables) {
     add_pieces();
+    add_empty_segments(tables);
     add_refusals();
     std::vector<recorded_events> all;
     for (auto& [of, events] : found_) {
@@ -83,6 +96,7 @@ class recorded_events_builder::state {
     live_.clear();
     mapped_keys_.clear();
     pieces_ = std::vector<block_record>();
+    empty_ = std::vector<block_record>();
   }
 
   void add(const block_record& block, const analysis::memory_use& memory, analysis::time_range run) {
@@ -156,6 +170,15 @@ class recorded_events_builder::state {
     }
   }
 
+  void add_empty_segments(const trace::tables& tables) {
+    for (const block_record& block : empty_) {
+      const auto into = found_.find({block.process, block.device});
+      if (into != found_.end() && is_segment_of_framework(block, tables))
+        into->second.empty_segments.push_back(
+            {block.bytes, block.born, block.freed() ? block.died : trace::unknown_time});
+    }
+  }
+
   /// Calls of the driver that found no memory: what follows is a retry.
   void add_refusals() {
     for (const trace::alloc_failed_event& row : failed_) {
@@ -180,6 +203,7 @@ class recorded_events_builder::state {
   std::unordered_map<trace::block_id, place> live_;       ///< Blocks that live on after the last run.
   std::map<owner, std::set<std::uint64_t>> mapped_keys_;  ///< Of the segments in which a block begins.
   std::vector<block_record> pieces_;                      ///< Mapped pieces, with blocks in them or not.
+  std::vector<block_record> empty_;                       ///< Segments of pools in which no block began.
   std::vector<trace::alloc_failed_event> failed_;
 };
 
@@ -195,12 +219,12 @@ void recorded_events_builder::add(const analysis::memory_use& memory, analysis::
 
 bool recorded_events_builder::gave_up() const { return state_->gave_up(); }
 
-std::vector<recorded_events> recorded_events_builder::take() { return state_->take(); }
+std::vector<recorded_events> recorded_events_builder::take(const trace::tables& tables) { return state_->take(tables); }
 
-std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory) {
+std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory, const trace::tables& tables) {
   recorded_events_builder all;
   all.add(memory, analysis::all_time);
-  return all.take();
+  return all.take(tables);
 }
 
 }  // namespace sluice::replay

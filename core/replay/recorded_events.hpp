@@ -28,6 +28,13 @@ struct recorded_segment {
   std::uint64_t key = 0;  ///< Segments with different keys never share requests: stream, pool, or address space.
 };
 
+/// A segment of the allocator in which no block began, as of a cache that is older than the recording.
+struct empty_segment {
+  std::uint64_t bytes = 0;
+  trace::time_ns taken = 0;
+  trace::time_ns given_back = trace::unknown_time;  ///< `unknown_time`: never.
+};
+
 enum class recorded_kind : std::uint8_t { segment_taken, allocated, freed, segment_given_back, refused };
 
 struct recorded_event {
@@ -44,6 +51,7 @@ struct recorded_events {
   std::vector<recorded_block> blocks;
   std::vector<recorded_segment> segments;
   std::vector<recorded_event> events;  ///< Sorted.
+  std::vector<empty_segment> empty_segments;
 };
 
 /// Collects the events of the frameworks' allocators from indexes of sections, in order of time. Memory: about 80 bytes
@@ -61,7 +69,7 @@ class recorded_events_builder {
   /// True if there were more blocks than allowed.
   [[nodiscard]] bool gave_up() const;
   /// The allocators, by process and device; none if it gave up. Call once. O(blocks * log blocks).
-  [[nodiscard]] std::vector<recorded_events> take();
+  [[nodiscard]] std::vector<recorded_events> take(const trace::tables& tables);
 
  private:
   class state;
@@ -69,6 +77,7 @@ class recorded_events_builder {
 };
 
 /// The allocators of frameworks in the recording, by process and device. O(blocks * log blocks).
-[[nodiscard]] std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory);
+[[nodiscard]] std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory,
+                                                               const trace::tables& tables);
 
 }  // namespace sluice::replay

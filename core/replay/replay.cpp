@@ -182,9 +182,10 @@ std::vector<policy_result> replay_policies(std::span<const allocator_requests> o
 
 std::optional<native_error> error_of(const allocator_requests& of, const replay_figures& native) {
   if (!of.recorded.segments_known || of.recorded.mapped) return std::nullopt;
-  return native_error{difference(native.peak_reserved, of.recorded.peak_reserved),
-                      difference(native.segments, of.recorded.peak_segments),
-                      difference(native.driver_calls, of.recorded.driver_calls)};
+  const reserved_memory& recorded = of.recorded.with_blocks;
+  return native_error{difference(native.peak_reserved, recorded.peak_reserved),
+                      difference(native.segments, recorded.peak_segments),
+                      difference(native.driver_calls, recorded.driver_calls)};
 }
 
 }  // namespace sluice::replay

@@ -66,7 +66,8 @@ struct reserved_after {
 [[nodiscard]] std::vector<policy_result> replay_policies(std::span<const allocator_requests> of,
                                                          std::span<const policy> policies);
 
-/// Compares figures of the native model with the recording; none if it has no segments, or was made with mapped ones.
+/// Compares figures of the native model with the recording (`recorded_allocator::with_blocks`); none if it has no
+/// segments, or was made with mapped ones.
 [[nodiscard]] std::optional<native_error> error_of(const allocator_requests& of, const replay_figures& native);
 
 }  // namespace sluice::replay

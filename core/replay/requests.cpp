@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/base/saturating.hpp"
 #include "core/replay/arenas.hpp"
 #include "core/replay/policy.hpp"
 #include "core/replay/recorded_events.hpp"
@@ -74,6 +75,39 @@ class asked_sizes {
   std::vector<std::uint64_t> exact_;
   bool known_ = false;  ///< Sizes of blocks are sizes asked for, or the best guess of them.
 };
+
+/// Adds the segments in which no block began to what was reserved: `into` is without them. O(n log n).
+void add_empty_segments(const recorded_events& of, recorded_allocator& into) {
+  struct change {
+    trace::time_ns time = 0;
+    bool taken = false;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<change> changes;
+  for (const recorded_event& each : of.events)
+    if (each.what == recorded_kind::segment_taken || each.what == recorded_kind::segment_given_back)
+      changes.push_back({each.time, each.what == recorded_kind::segment_taken, of.segments[each.at].bytes});
+  for (const empty_segment& each : of.empty_segments) {
+    saturating_add(into.empty_bytes, each.bytes);
+    ++into.empty_segments;
+    changes.push_back({each.taken, true, each.bytes});
+    if (each.given_back != trace::unknown_time) changes.push_back({each.given_back, false, each.bytes});
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.time < b.time; });
+  std::uint64_t reserved = 0;
+  std::uint64_t segments = 0;
+  for (const change& each : changes) {
+    ++into.driver_calls;
+    if (!each.taken) {
+      reserved -= std::min(reserved, each.bytes);
+      segments -= std::min<std::uint64_t>(segments, 1);
+      continue;
+    }
+    saturating_add(reserved, each.bytes);
+    into.peak_reserved = std::max(into.peak_reserved, reserved);
+    into.peak_segments = std::max(into.peak_segments, ++segments);
+  }
+}
 
 class request_maker {
  public:
@@ -160,9 +194,11 @@ class request_maker {
     made_.recorded.segments_known = !of_.segments.empty();
     made_.recorded.mapped =
         std::any_of(of_.segments.begin(), of_.segments.end(), [](const recorded_segment& each) { return each.mapped; });
-    made_.recorded.peak_reserved = arenas_.peak_reserved;
-    made_.recorded.peak_segments = arenas_.peak_segments;
-    made_.recorded.driver_calls = arenas_.driver_calls;
+    const reserved_memory with_blocks{arenas_.peak_reserved, arenas_.peak_segments, arenas_.driver_calls};
+    static_cast<reserved_memory&>(made_.recorded) = made_.recorded.with_blocks = with_blocks;
+    if (of_.empty_segments.empty()) return;
+    made_.recorded.driver_calls = 0;
+    add_empty_segments(of_, made_.recorded);
   }
 
   const recorded_events& of_;
@@ -189,13 +225,14 @@ allocator_requests requests_of(const recorded_events& of, const trace::tables& t
   if (!other) return by_arenas;
   const auto off = [](const native_error& by) { return static_cast<std::uint64_t>(std::abs(by.peak_reserved)); };
   const bool many = by_arenas.arenas > most_likely_arenas;
-  const bool better = off(*other) <= off(*error) || (many && off(*other) <= by_delays.recorded.peak_reserved / 20);
+  const bool better =
+      off(*other) <= off(*error) || (many && off(*other) <= by_delays.recorded.with_blocks.peak_reserved / 20);
   return better ? by_delays : by_arenas;
 }
 
 std::vector<allocator_requests> requests_of(const analysis::memory_use& memory, const trace::tables& tables) {
   std::vector<allocator_requests> all;
-  for (const recorded_events& each : recorded_allocators(memory)) all.push_back(requests_of(each, tables));
+  for (const recorded_events& each : recorded_allocators(memory, tables)) all.push_back(requests_of(each, tables));
   return all;
 }
 

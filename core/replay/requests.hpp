@@ -31,13 +31,21 @@ struct request {
   request_kind what = request_kind::allocate;
 };
 
-/// What the recording says that the program's own allocator did.
-struct recorded_allocator {
-  bool segments_known = false;      ///< False: the recording has no segments, and nothing can be compared.
-  bool mapped = false;              ///< Segments were mapped piece by piece: expandable_segments:True.
+/// What an allocator had from the driver.
+struct reserved_memory {
   std::uint64_t peak_reserved = 0;  ///< Bytes.
   std::uint64_t peak_segments = 0;
   std::uint64_t driver_calls = 0;  ///< Segments taken and given back.
+};
+
+/// What the recording says that the program's own allocator did.
+struct recorded_allocator : reserved_memory {
+  bool segments_known = false;  ///< False: the recording has no segments, and nothing can be compared.
+  bool mapped = false;          ///< Segments were mapped piece by piece: expandable_segments:True.
+  /// Without the segments in which no block began: no request explains them, so a model is compared with this.
+  reserved_memory with_blocks;
+  std::uint64_t empty_segments = 0;  ///< How many there are of these.
+  std::uint64_t empty_bytes = 0;     ///< Their bytes, together.
 };
 
 /// The requests to the allocator of one device in one process.

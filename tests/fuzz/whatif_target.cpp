@@ -244,7 +244,7 @@ class chosen_program {
 void run_chosen(std::span<const std::uint8_t> input) {
   chosen_program program(input);
   program.run();
-  for (const recorded_events& each : replay::recorded_allocators(program.memory)) {
+  for (const recorded_events& each : replay::recorded_allocators(program.memory, program.tables)) {
     allocator_requests of = replay::requests_of(each, program.tables);
     program.add_to(of);
     program.categories.resize(std::max<std::size_t>(program.categories.size(), of.blocks));
@@ -263,7 +263,7 @@ void run_imported(std::span<const std::uint8_t> input) {
   while (!index.absorb(*snapshot, snapshot->chunks().size() + 1)) {
   }
   const auto facts = index.tensors(*snapshot);
-  for (const recorded_events& each : replay::recorded_allocators(index.memory())) {
+  for (const recorded_events& each : replay::recorded_allocators(index.memory(), snapshot->tables())) {
     allocator_requests of = replay::requests_of(each, snapshot->tables());
     replay::put_moments(std::span(&of, 1), facts->steps->lists(), index.memory().failed());
     check_all(each, of, replay::categories_of(of, index.memory(), facts->categories));

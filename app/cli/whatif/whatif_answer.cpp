@@ -53,6 +53,11 @@ std::vector<std::string> notes_of(const whatif_answer& of) {
   for (std::size_t i = 0; i < of.requests.size(); ++i) {
     const auto& each = of.requests[i];
     if (!each.recorded.segments_known) note(each, "no segments were recorded: all blocks count as one stream's");
+    if (each.recorded.empty_segments > 0)
+      note(each,
+           fmt::format("{} of {} held no block while it was recorded: what they were taken for is not known, and "
+                       "the policies' figures are without them",
+                       format_some(each.recorded.empty_segments, "segment"), format_bytes(each.recorded.empty_bytes)));
     if (each.recorded.mapped) note(each, "recorded under expandable_segments: sizes asked for are those of blocks");
     const auto asks_for = [&](replay::policy::emptying what) {
       return std::any_of(of.results.begin(), of.results.end(),
@@ -170,6 +175,8 @@ nlohmann::ordered_json whatif_json(const whatif_answer& of) {
     one["peak_reserved_bytes"] = known ? json(each.recorded.peak_reserved) : json(nullptr);
     one["segments"] = known ? json(each.recorded.peak_segments) : json(nullptr);
     one["driver_calls"] = known ? json(each.recorded.driver_calls) : json(nullptr);
+    one["empty_segments"] = each.recorded.empty_segments;
+    one["empty_bytes"] = each.recorded.empty_bytes;
     one["limit_bytes"] = each.limit != 0 ? json(each.limit) : json(nullptr);
     one["native_error"] = error_json(of.errors[i]);
     all["recorded"].push_back(std::move(one));

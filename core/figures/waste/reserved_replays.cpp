@@ -66,7 +66,7 @@ std::vector<reserved_replay> reserved_replays_builder::take(std::span<const cach
     return each.pool == trace::pool_id::none && static_cast<double>(each.reserved_maximum) >= least_reserved;
   };
   if (!is_whole() || events_.gave_up() || std::none_of(caches.begin(), caches.end(), worth_it)) return made;
-  const auto all = events_.take();
+  const auto all = events_.take(scope_.tables());
   for (const cache_use& cache : caches) {
     if (!worth_it(cache)) continue;
     const auto of_device = [&](const replay::recorded_events& each) { return each.device == cache.device; };

@@ -83,7 +83,7 @@ void replayer::find_requests() {
   requests_found_ = true;
   made_.too_many = events_.gave_up();
   if (made_.too_many) return;
-  const auto recorded = events_.take();
+  const auto recorded = events_.take(trace_.tables());
   const bool several = recorded.size() > 1;
   for (const replay::recorded_events& each : recorded) {
     requests_.push_back(replay::requests_of(each, trace_.tables()));
@@ -99,7 +99,7 @@ void replayer::find_requests() {
     made_.span =
         first ? asked : query::time_range{std::min(made_.span.begin, asked.begin), std::max(made_.span.end, asked.end)};
     const auto error = replay::error_of(of, replay::replay_policy(of, {}));
-    made.reproduced = error && error->peak_reserved == 0;
+    made.reproduced = error && error->peak_reserved == 0 && of.recorded.empty_segments == 0;
   }
   if (facts_ != nullptr && facts_->steps != nullptr) replay::put_moments(requests_, facts_->steps->lists(), failed_);
   policies_ = replay::policies_for(requests_);

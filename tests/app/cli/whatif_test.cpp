@@ -83,6 +83,38 @@ TEST(whatif, says_in_a_line_what_is_wrong) {
   EXPECT_THAT(none.said, HasSubstr("no allocations of PyTorch"));
 }
 
+TEST(whatif, says_which_cached_segments_no_request_explains) {
+  testing::recording made;
+  made.standard_tables();
+  trace::pool_row pool;
+  pool.id = trace::pool_id{1};
+  pool.layer = trace::layer::framework;
+  made.writer().add(pool);
+  const auto add = [&](std::uint64_t block, trace::layer layer, std::uint64_t bytes, std::uint64_t parent) {
+    auto row = made.event<trace::alloc_event>(static_cast<trace::time_ns>(block));
+    row.block = trace::block_id{block};
+    row.parent = trace::block_id{parent};
+    row.layer = layer;
+    row.kind = trace::memory_kind::device;
+    row.device = trace::device_id{1};
+    row.pool = pool.id;
+    row.address = block << 40;
+    row.bytes = bytes;
+    made.writer().add(row);
+  };
+  add(1, trace::layer::driver, 20 * testing::mib, 0);
+  add(2, trace::layer::framework, 8 * testing::mib, 1);
+  add(3, trace::layer::driver, 50 * testing::mib, 0);
+  made.close();
+  const std::string said = whatif(made.path() + " --policy native").said;
+  EXPECT_THAT(said, HasSubstr("Recorded: at most 70.0 MiB reserved"));
+  EXPECT_THAT(said, HasSubstr("Note: 1 segment of 50.0 MiB held no block while it was recorded"));
+  EXPECT_THAT(said, Not(HasSubstr("the native model differs")));
+  const auto all = nlohmann::json::parse(whatif(made.path() + " --policy native --format json").said);
+  EXPECT_EQ(all["recorded"][0]["segments"], 2);
+  EXPECT_EQ(all["recorded"][0]["empty_segments"], 1);
+}
+
 // --- other batch sizes ------------------------------------------------------------------------------------------------
 
 /// Recorded trainings of these batch sizes, as files.

@@ -254,6 +254,60 @@ TEST(requests, count_each_mapped_piece_of_several_spaces) {
   EXPECT_EQ(all.front().recorded.peak_reserved, 2 * pieces * 2 * mib);
 }
 
+/// As of a snapshot that was taken with memory in the cache.
+TEST(requests, know_the_cached_segments_in_which_no_block_began) {
+  analysis::memory_use memory;
+  trace::tables tables;
+  trace::pool_row pool;
+  pool.id = trace::pool_id{1};
+  pool.layer = trace::layer::framework;
+  tables.pools.put(pool);
+  std::uint64_t last = 0;
+  const auto add = [&](trace::layer layer, std::uint64_t bytes, trace::pool_id of, std::uint64_t parent = 0) {
+    trace::alloc_event row;
+    row.id = trace::event_id{++last};
+    row.time = static_cast<trace::time_ns>(last);
+    row.process = trace::process_id{1};
+    row.device = trace::device_id{1};
+    row.block = trace::block_id{last};
+    row.parent = trace::block_id{parent};
+    row.layer = layer;
+    row.kind = trace::memory_kind::device;
+    row.pool = of;
+    row.address = last << 40;
+    row.bytes = bytes;
+    memory.add(row);
+    return last;
+  };
+  const auto free = [&](std::uint64_t block) {
+    trace::free_event row;
+    row.id = trace::event_id{++last};
+    row.time = static_cast<trace::time_ns>(last);
+    row.process = trace::process_id{1};
+    row.block = trace::block_id{block};
+    row.layer = trace::layer::driver;
+    memory.add(row);
+  };
+  const std::uint64_t cached = add(trace::layer::driver, 50 * mib, pool.id);
+  add(trace::layer::driver, 70 * mib, {});  // Some library's, of no pool.
+  const std::uint64_t used = add(trace::layer::driver, 20 * mib, pool.id);
+  add(trace::layer::framework, 8 * mib, pool.id, used);
+  free(cached);
+  add(trace::layer::driver, 30 * mib, pool.id);
+  memory.settle(tables);
+  const auto all = requests_of(memory, tables);
+  ASSERT_EQ(all.size(), 1U);
+  const recorded_allocator& recorded = all.front().recorded;
+  EXPECT_EQ(recorded.peak_reserved, 70 * mib);
+  EXPECT_EQ(recorded.peak_segments, 2U);
+  EXPECT_EQ(recorded.driver_calls, 4U);
+  EXPECT_EQ(recorded.empty_segments, 2U);
+  EXPECT_EQ(recorded.empty_bytes, 80 * mib);
+  const auto error = error_of(all.front(), replay_policy(all.front(), *parse_policy("native")));
+  ASSERT_TRUE(error);
+  EXPECT_TRUE(error->exact()) << "no request explains the empty ones";
+}
+
 TEST(requests, are_none_without_a_framework) {
   trace::tables tables;
   analysis::memory_use memory;

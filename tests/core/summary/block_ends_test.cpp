@@ -49,7 +49,7 @@ struct gathered {
     held.reserved_time = scope_.range.end;
     all.put(forced_.figures(std::span(&held, 1)));
     all.put(marks_.take());
-    for (const replay::recorded_events& each : replays_.take()) {
+    for (const replay::recorded_events& each : replays_.take(scope_.tables())) {
       for (const replay::recorded_event& event : each.events) {
         const bool of_block =
             event.what == replay::recorded_kind::allocated || event.what == replay::recorded_kind::freed;
