@@ -29,13 +29,18 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_lines = 12;  ///< Per list in the text output; JSON has everything.
 
-std::string device_name(std::int64_t ordinal) { return ordinal < 0 ? "host" : "GPU " + std::to_string(ordinal); }
+/// "GPU 3"; "GPU 3 -> GPU 1" if it is another one after.
+std::string device_name(analysis::matched_device device) {
+  const auto name = [](std::int64_t ordinal) { return ordinal < 0 ? "host" : "GPU " + std::to_string(ordinal); };
+  return name(device.before) + (device.before == device.after ? "" : " -> " + name(device.after));
+}
+
+json number_of(std::int64_t ordinal) { return ordinal < 0 ? json(nullptr) : json(ordinal); }
 
 std::string change_of(double before, double after) {
   if (before == after) return "same";
-  std::string text = (after < before ? "-" : "+") + format_bytes(after < before ? before - after : after - before);
-  if (before > 0) text += fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
-  return text;
+  return (after < before ? "-" : "+") + format_bytes(after < before ? before - after : after - before) +
+         analysis::percent_of_change(before, after);
 }
 
 std::string site_of(const stack_change& change) {
@@ -134,7 +139,8 @@ std::string json_of(const analysis::difference& found, const std::string& before
       return json{{"peak_bytes", f.maximum},  {"peak_ns", f.maximum_time},    {"mean_bytes", f.mean},
                   {"at_end_bytes", f.at_end}, {"allocations", f.allocations}, {"allocated_bytes", f.allocated_bytes}};
     };
-    all["memory"].push_back({{"device", m.device < 0 ? json(nullptr) : json(m.device)},
+    all["memory"].push_back({{"device", number_of(m.device.before)},
+                             {"device_after", number_of(m.device.after)},
                              {"layer", name_of(m.layer)},
                              {"kind", name_of(m.kind)},
                              {"before", figures(m.before)},
@@ -147,7 +153,8 @@ std::string json_of(const analysis::difference& found, const std::string& before
     const auto figures = [](const analysis::transfer_statistics& f) {
       return json{{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}, {"mean_bandwidth", f.mean_bandwidth}};
     };
-    all["transfers"].push_back({{"device", t.device < 0 ? json(nullptr) : json(t.device)},
+    all["transfers"].push_back({{"device", number_of(t.device.before)},
+                                {"device_after", number_of(t.device.after)},
                                 {"direction", name_of(t.direction)},
                                 {"before", figures(t.before)},
                                 {"after", figures(t.after)},
@@ -189,8 +196,9 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   symbols::frame_book names_after(symbols::options_for(other.snapshot()));
   const auto figures_before = first->compared(*before);
   const auto figures_after = other.compared(*after);
+  const auto devices = second ? analysis::device_match::by_role : analysis::device_match::by_ordinal;
   const auto found = analysis::compare({figures_before, first->tables()}, first->names(),
-                                       {figures_after, other.tables()}, names_after);
+                                       {figures_after, other.tables()}, names_after, devices);
   const auto title = [](const figures_of_recording& of, const std::optional<analysis::time_range>& range) {
     if (!range) return of.path();
     return fmt::format("{}, {} to {}", of.path(), format_moment(range->begin), format_moment(range->end));

@@ -1,5 +1,7 @@
 #include "core/figures/diff.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -9,6 +11,7 @@
 #include <unordered_map>
 
 #include "core/base/cancel.hpp"
+#include "core/base/recorded_path.hpp"
 #include "core/index/index.hpp"
 #include "core/symbols/attribution.hpp"
 
@@ -18,11 +21,6 @@ namespace {
 using symbols::frame_book;
 using symbols::frame_line;
 using trace::raw;
-
-std::string_view file_name(std::string_view path) {
-  const auto slash = path.find_last_of("/\\");
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 /// Appends the text of a line, without its position in the file, and without the class of a Python function: older
 /// recordings do not have it.
@@ -46,12 +44,6 @@ class side {
   side(const diff_side& of, frame_book& book) : of_(of), book_(book) {}
 
   [[nodiscard]] const compared_figures& figures() const { return of_.figures; }
-
-  [[nodiscard]] std::int64_t ordinal(trace::device_id device) const {
-    if (of_.devices_by_order && device != trace::device_id::none) return 0;
-    const trace::device_row* row = of_.tables.devices.find(device);
-    return row == nullptr ? -1 : row->ordinal;
-  }
 
   struct named_stack {
     std::string key;  ///< Of its functions and files.
@@ -79,6 +71,52 @@ class side {
   const diff_side& of_;
   frame_book& book_;
   std::unordered_map<std::uint64_t, named_stack> stacks_;
+};
+
+std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables) {
+  const trace::device_row* row = tables.devices.find(device);
+  return row == nullptr ? -1 : row->ordinal;
+}
+
+/// The devices of a side that have any figure, by number.
+std::vector<trace::device_id> used_devices(const diff_side& of) {
+  std::set<std::pair<std::int64_t, trace::device_id>> used;
+  const auto use = [&](trace::device_id device) {
+    if (device != trace::device_id::none) used.emplace(ordinal_of(device, of.tables), device);
+  };
+  for (const compared_memory& each : of.figures.memory)
+    if (each.figures.maximum > 0) use(each.figures.device);
+  for (const compared_transfers& each : of.figures.transfers)
+    if (each.figures.count > 0) use(each.figures.device);
+  std::vector<trace::device_id> all;
+  for (const auto& [ordinal, device] : used) all.push_back(device);
+  return all;
+}
+
+/// Matches the devices of both sides.
+class device_matcher {
+ public:
+  device_matcher(const diff_side& before, const diff_side& after, device_match how)
+      : tables_{&before.tables, &after.tables} {
+    const std::vector<trace::device_id> used[] = {used_devices(before), used_devices(after)};
+    if (how == device_match::by_ordinal || used[0].size() != used[1].size()) return;
+    for (std::size_t i = 0; i < used[0].size(); ++i) {
+      const matched_device both{ordinal_of(used[0][i], before.tables), ordinal_of(used[1][i], after.tables)};
+      known_[0].emplace(used[0][i], both);
+      known_[1].emplace(used[1][i], both);
+    }
+  }
+
+  [[nodiscard]] matched_device of(trace::device_id device, bool is_after) const {
+    const std::size_t side = is_after ? 1 : 0;
+    if (const auto known = known_[side].find(device); known != known_[side].end()) return known->second;
+    const std::int64_t ordinal = ordinal_of(device, *tables_[side]);
+    return {ordinal, ordinal};
+  }
+
+ private:
+  const trace::tables* tables_[2];
+  std::map<trace::device_id, matched_device> known_[2];
 };
 
 /// By how many lines the code of a function moved from one recording to the other: by so many as make most of its lines
@@ -171,16 +209,19 @@ class stack_table {
   line_moves moves_;
 };
 
-void add_memory(side& of, bool is_after,
-                std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, memory_change>& into,
-                std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>,
-                         std::pair<stack_table, stack_table>>& stacks) {
-  // Devices without an ordinal, or with equal ordinals in a merged recording, are matched by their order.
-  std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind>, int> seen;
+/// Devices without an ordinal, or with equal ordinals in a merged recording, are matched by their order: the last number
+/// of a key counts them.
+using memory_place = std::tuple<std::int64_t, std::int64_t, trace::layer, trace::memory_kind, int>;
+using transfer_place = std::tuple<std::int64_t, std::int64_t, trace::direction, int>;
+
+void add_memory(side& of, bool is_after, const device_matcher& devices, std::map<memory_place, memory_change>& into,
+                std::map<memory_place, std::pair<stack_table, stack_table>>& stacks) {
+  std::map<memory_place, int> seen;
   for (const compared_memory& memory : of.figures().memory) {
     const memory_statistics& figures = memory.figures;
-    const std::int64_t device = of.ordinal(figures.device);
-    const auto key = std::tuple(device, figures.layer, figures.kind, seen[{device, figures.layer, figures.kind}]++);
+    const matched_device device = devices.of(figures.device, is_after);
+    memory_place key(device.before, device.after, figures.layer, figures.kind, 0);
+    std::get<4>(key) = seen[key]++;
     memory_change& change = into[key];
     change.device = device;
     change.layer = figures.layer;
@@ -191,14 +232,14 @@ void add_memory(side& of, bool is_after,
   }
 }
 
-void add_transfers(side& of, bool is_after,
-                   std::map<std::tuple<std::int64_t, trace::direction, int>, transfer_change>& into,
-                   std::map<std::tuple<std::int64_t, trace::direction, int>, stack_table>& stacks) {
-  std::map<std::pair<std::int64_t, trace::direction>, int> seen;
+void add_transfers(side& of, bool is_after, const device_matcher& devices,
+                   std::map<transfer_place, transfer_change>& into, std::map<transfer_place, stack_table>& stacks) {
+  std::map<transfer_place, int> seen;
   for (const compared_transfers& transfers : of.figures().transfers) {
     const transfer_statistics& figures = transfers.figures;
-    const std::int64_t device = of.ordinal(figures.device);
-    const auto key = std::tuple(device, figures.direction, seen[{device, figures.direction}]++);
+    const matched_device device = devices.of(figures.device, is_after);
+    transfer_place key(device.before, device.after, figures.direction, 0);
+    std::get<3>(key) = seen[key]++;
     transfer_change& change = into[key];
     change.device = device;
     change.direction = figures.direction;
@@ -213,6 +254,12 @@ std::string text_to_match(const symbols::frame_line& line) {
   std::string key;
   append(key, line);
   return key;
+}
+
+std::string percent_of_change(double before, double after) {
+  constexpr double most = 100;
+  if (before <= 0 || after > most * before) return {};
+  return fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
 }
 
 compared_figures figures_of_device(const compared_figures& all, trace::device_id device) {
@@ -238,16 +285,17 @@ compared_figures figures_to_compare(const index& from, const trace::tables& tabl
   return made;
 }
 
-difference compare(const diff_side& before, frame_book& names_before, const diff_side& after, frame_book& names_after) {
+difference compare(const diff_side& before, frame_book& names_before, const diff_side& after, frame_book& names_after,
+                   device_match how) {
   side sides[] = {side(before, names_before), side(after, names_after)};
-  std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, memory_change> memory;
-  std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, std::pair<stack_table, stack_table>>
-      memory_stacks;
-  std::map<std::tuple<std::int64_t, trace::direction, int>, transfer_change> transfers;
-  std::map<std::tuple<std::int64_t, trace::direction, int>, stack_table> transfer_stacks;
+  const device_matcher devices(before, after, how);
+  std::map<memory_place, memory_change> memory;
+  std::map<memory_place, std::pair<stack_table, stack_table>> memory_stacks;
+  std::map<transfer_place, transfer_change> transfers;
+  std::map<transfer_place, stack_table> transfer_stacks;
   for (const bool is_after : {false, true}) {
-    add_memory(sides[is_after ? 1 : 0], is_after, memory, memory_stacks);
-    add_transfers(sides[is_after ? 1 : 0], is_after, transfers, transfer_stacks);
+    add_memory(sides[is_after ? 1 : 0], is_after, devices, memory, memory_stacks);
+    add_transfers(sides[is_after ? 1 : 0], is_after, devices, transfers, transfer_stacks);
   }
   difference found;
   for (auto& [key, change] : memory) {

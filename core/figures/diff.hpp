@@ -42,12 +42,22 @@ struct compared_figures {
 /// Computes the figures of `range` for `compare` from what `from` has read. O(blocks log blocks + copies).
 [[nodiscard]] compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range);
 
+/// " (+12 %)", to stand behind a difference; empty if it began with nothing, or with next to nothing: it grew a
+/// hundredfold.
+[[nodiscard]] std::string percent_of_change(double before, double after);
+
 /// One of the two recordings that `compare` is given, each with its own tables of names and ids.
 struct diff_side {
   const compared_figures& figures;
   const trace::tables& tables;
-  /// Match devices by their order, not by ordinal: each side is about one device, as of two ranks of a job.
-  bool devices_by_order = false;
+};
+
+/// Which devices of both sides `compare` takes for the same.
+enum class device_match : std::uint8_t {
+  by_ordinal,  ///< Those with the same number: two ranges of one recording.
+  /// If both sides used as many devices, the first of each, the second, and so on: the same program may get other GPUs
+  /// the next time. Else as `by_ordinal`.
+  by_role,
 };
 
 /// One call stack before and after. Two stacks are the same if their functions and file names (without folders) are
@@ -66,9 +76,16 @@ struct stack_change {
   [[nodiscard]] bool vanished() const { return before.count > 0 && after.count == 0; }
 };
 
-/// Change of the memory of one layer and kind, on the devices with the ordinal `device` (-1: host or unknown).
+/// The ordinals of a device on each side; -1: host or unknown.
+struct matched_device {
+  std::int64_t before = -1;
+  std::int64_t after = -1;
+  friend bool operator==(const matched_device&, const matched_device&) = default;
+};
+
+/// Change of the memory of one layer and kind on a device.
 struct memory_change {
-  std::int64_t device = -1;
+  matched_device device;
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   memory_statistics before, after;      ///< All zero if that recording has no such memory.
@@ -77,7 +94,7 @@ struct memory_change {
 };
 
 struct transfer_change {
-  std::int64_t device = -1;
+  matched_device device;
   trace::direction direction = trace::direction::unknown;
   transfer_statistics before, after;
   std::vector<stack_change> sites;  ///< Bytes copied, by requesting call stack; largest difference first.
@@ -88,9 +105,9 @@ struct difference {
   std::vector<transfer_change> transfers;  ///< By device and direction.
 };
 
-/// Compares `before` with `after`. Ids differ between recordings, so devices are matched by ordinal and stacks by the
-/// text of their frames. The frame books resolve native functions on this machine. O(frames of all stacks).
+/// Compares `before` with `after`. Ids differ between recordings, so stacks are matched by the text of their frames. The
+/// frame books resolve native functions on this machine. O(frames of all stacks).
 [[nodiscard]] difference compare(const diff_side& before, symbols::frame_book& names_before, const diff_side& after,
-                                 symbols::frame_book& names_after);
+                                 symbols::frame_book& names_after, device_match devices = device_match::by_role);
 
 }  // namespace sluice::analysis

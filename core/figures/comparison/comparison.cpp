@@ -14,8 +14,10 @@ namespace {
 
 using symbols::attribution;
 
-std::string device_name(std::int64_t ordinal) {
-  return ordinal < 0 ? std::string("host") : fmt::format("GPU {}", ordinal);
+/// Without a number if it is another GPU on each side.
+std::string device_name(matched_device device) {
+  if (device.before < 0 && device.after < 0) return "host";
+  return device.before == device.after ? fmt::format("GPU {}", device.before) : std::string("GPU");
 }
 
 std::uint64_t change_of(const grown_group& of) {
@@ -129,9 +131,7 @@ std::vector<grown_group> by_category(const named_side& before, const named_side&
 memory_difference difference_of(const named_side& before, const named_side& after, const memory_change& change,
                                 module_namer& namer, const comparison_options& how) {
   memory_difference made;
-  made.label =
-      fmt::format("{}, {}: {}", how.devices_by_order && change.device >= 0 ? "GPU" : device_name(change.device),
-                  name_of(change.layer), name_of(change.kind));
+  made.label = fmt::format("{}, {}: {}", device_name(change.device), name_of(change.layer), name_of(change.kind));
   made.layer = change.layer;
   made.before = change.before;
   made.after = change.after;
@@ -205,8 +205,8 @@ std::vector<compared_value> values_of(const compared_side& before, const compare
 
 comparison make_comparison(const named_side& before, const named_side& after, const comparison_options& how,
                            const std::atomic<bool>& cancelled) {
-  const difference found = compare({before.side.figures, before.tables, how.devices_by_order}, before.names,
-                                   {after.side.figures, after.tables, how.devices_by_order}, after.names);
+  const difference found = compare({before.side.figures, before.tables}, before.names,
+                                   {after.side.figures, after.tables}, after.names, how.devices);
   comparison made;
   module_namer namer(before, after);
   for (const memory_change& change : found.memory) {

@@ -71,8 +71,8 @@ struct named_side {
 };
 
 struct comparison_options {
-  bool devices_by_order = false;  ///< See `diff_side`.
-  bool libraries = false;         ///< Keep frames of libraries in trees, beside the innermost one of each stack.
+  device_match devices = device_match::by_role;
+  bool libraries = false;  ///< Keep frames of libraries in trees, beside the innermost one of each stack.
 };
 
 /// Compares two sides. O(frames of all stacks); looks up native symbols. If `cancelled` is set, the result is not whole.

@@ -24,12 +24,19 @@ struct program {
   std::uint64_t first = 1;
   std::uint64_t drift = 0;
   std::string folder = "/home/a/";
+  std::uint64_t device = 1;
 };
 
 class telling {
  public:
   explicit telling(const program& of) : of_(of), made_() {
     made_.standard_tables();
+    for (std::int64_t ordinal = 1; ordinal < 4; ++ordinal) {
+      trace::device_row more;
+      more.id = trace::device_id{static_cast<std::uint64_t>(ordinal) + 1};
+      more.ordinal = ordinal;
+      made_.writer().add(more);
+    }
     main_ = frame("main", "train.py", 10);
   }
 
@@ -56,7 +63,7 @@ class telling {
     row.block = trace::block_id{of_.first + blocks_++};
     row.kind = trace::memory_kind::device;
     row.layer = trace::layer::framework;
-    row.device = trace::device_id{1};
+    row.device = trace::device_id{of_.device};
     row.bytes = bytes;
     row.stack = stack;
     made_.writer().add(row);
@@ -77,9 +84,11 @@ class telling {
     row.end = time + 1000;
     row.bytes = bytes;
     row.direction = trace::direction::h2d;
-    row.device = trace::device_id{1};
+    row.device = trace::device_id{of_.device};
     made_.writer().add(row);
   }
+  /// The device of what follows.
+  void use(std::uint64_t device) { of_.device = device; }
   recording& made() { return made_; }
 
  private:
@@ -147,7 +156,7 @@ TEST(diff, says_who_holds_and_copies_more) {
   taken a(before), b(after);
   const difference found = between(a.whole(), b.whole());
   ASSERT_EQ(found.memory.size(), 1U);
-  EXPECT_EQ(found.memory[0].device, 0);
+  EXPECT_EQ(found.memory[0].device, (matched_device{0, 0}));
   EXPECT_EQ(found.memory[0].before.maximum, 108 * mib);
   EXPECT_EQ(found.memory[0].after.maximum, 120 * mib);
   const auto& most = found.memory[0].at_peak[0];
@@ -231,6 +240,70 @@ TEST(diff, knows_memory_that_one_side_has_none_of) {
   for (const auto& change : found.memory[0].at_peak) EXPECT_TRUE(change.appeared());
 }
 
+TEST(diff, matches_the_only_gpu_of_each_side) {
+  telling before({.device = 4}), after({.first = 900, .device = 2});
+  tell_training(before, 8);
+  tell_training(after, 20);
+  taken a(before), b(after);
+  const difference found = between(a.whole(), b.whole());
+  ASSERT_EQ(found.memory.size(), 1U);
+  EXPECT_EQ(found.memory[0].device, (matched_device{3, 1}));
+  EXPECT_EQ(found.memory[0].before.maximum, 108 * mib);
+  EXPECT_EQ(found.memory[0].after.maximum, 120 * mib);
+  ASSERT_EQ(found.transfers.size(), 1U);
+  EXPECT_EQ(found.transfers[0].device, (matched_device{3, 1}));
+  EXPECT_EQ(found.transfers[0].before.bytes, 8 * mib);
+  EXPECT_EQ(found.transfers[0].after.bytes, 20 * mib);
+}
+
+/// One block of `bytes` on each of `devices`.
+void tell_blocks(telling& told, std::initializer_list<std::uint64_t> devices, std::uint64_t bytes) {
+  for (const std::uint64_t device : devices) {
+    told.use(device);
+    told.alloc(static_cast<trace::time_ns>(device) * ms, bytes * device, {});
+  }
+}
+
+std::vector<matched_device> matched(std::initializer_list<std::uint64_t> before,
+                                    std::initializer_list<std::uint64_t> after,
+                                    device_match how = device_match::by_role) {
+  telling first({}), second({.first = 900});
+  tell_blocks(first, before, mib);
+  tell_blocks(second, after, mib);
+  const taken a(first), b(second);
+  symbols::frame_book names_a, names_b;
+  std::vector<matched_device> all;
+  const auto whole = [](const taken& of, std::list<compared_figures>& figures) {
+    const trace::tables& tables = of.snapshot->tables();
+    return diff_side{figures.emplace_back(figures_to_compare(of.from, tables, time_range_of(*of.snapshot))), tables};
+  };
+  std::list<compared_figures> figures;
+  for (const memory_change& each : compare(whole(a, figures), names_a, whole(b, figures), names_b, how).memory)
+    all.push_back(each.device);
+  return all;
+}
+
+TEST(diff, matches_as_many_gpus_in_order) {
+  using pairs = std::vector<matched_device>;
+  EXPECT_EQ(matched({1, 2}, {3, 4}), (pairs{{0, 2}, {1, 3}}));
+  EXPECT_EQ(matched({1, 2}, {1, 2}), (pairs{{0, 0}, {1, 1}}));
+  EXPECT_EQ(matched({2, 3}, {1, 3}), (pairs{{1, 0}, {2, 2}}));
+}
+
+TEST(diff, matches_more_or_fewer_gpus_by_their_numbers) {
+  using pairs = std::vector<matched_device>;
+  EXPECT_EQ(matched({1, 2}, {2}), (pairs{{0, 0}, {1, 1}}));
+  EXPECT_EQ(matched({4}, {2}, device_match::by_ordinal), (pairs{{1, 1}, {3, 3}})) << "two ranges of one recording";
+}
+
+TEST(diff, has_no_percentage_of_next_to_nothing) {
+  EXPECT_EQ(percent_of_change(200, 150), " (-25 %)");
+  EXPECT_EQ(percent_of_change(200, 2000), " (+900 %)");
+  EXPECT_EQ(percent_of_change(0, 2000), "");
+  EXPECT_EQ(percent_of_change(1, 8e9), "");
+  EXPECT_EQ(percent_of_change(200, 0), " (-100 %)");
+}
+
 /// Everything that is said of a difference.
 std::string text_of(const difference& found) {
   std::ostringstream out;
@@ -251,12 +324,12 @@ std::string text_of(const difference& found) {
     }
   };
   for (const memory_change& m : found.memory) {
-    out << m.device << ' ' << int(m.layer) << ' ' << int(m.kind) << '\n';
+    out << m.device.before << ' ' << m.device.after << ' ' << int(m.layer) << ' ' << int(m.kind) << '\n';
     say(m.before), say(m.after);
     say_stacks(m.at_peak), say_stacks(m.allocated);
   }
   for (const transfer_change& t : found.transfers) {
-    out << t.device << ' ' << int(t.direction) << '\n';
+    out << t.device.before << ' ' << t.device.after << ' ' << int(t.direction) << '\n';
     say_transfers(t.before), say_transfers(t.after);
     say_stacks(t.sites);
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <set>
 
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/process_choice.hpp"
@@ -336,19 +335,10 @@ void compare_view::draw_process_choices(const document& of, side_choice& choice)
   }
 }
 
-bool compare_view::devices_by_order(const side& before, const side& after) const {
-  if (before.device && after.device) return true;
-  const auto none = trace::process_id::none;
-  if (before.process == none || after.process == none || sides_[0] == nullptr || sides_[1] == nullptr) return false;
-  // Two ranks may have a GPU each, or share one.
-  const auto devices_of = [](const side& of, const analysis::compared_side& about) {
-    std::set<std::int64_t> found;
-    const auto snapshot = of.of->engine->snapshot();
-    for (const analysis::memory_statistics& each : about.statistics.memory)
-      if (const trace::device_row* row = snapshot->tables().devices.find(each.device)) found.insert(row->ordinal);
-    return found;
-  };
-  return devices_of(before, *sides_[0]) != devices_of(after, *sides_[1]);
+analysis::device_match compare_view::devices_of(const side& before, const side& after) {
+  const auto is_whole = [](const side& of) { return !of.device && of.process == trace::process_id::none; };
+  const bool ranges = before.of == after.of && is_whole(before) && is_whole(after);
+  return ranges ? analysis::device_match::by_ordinal : analysis::device_match::by_role;
 }
 
 void compare_view::draw_missing(const view_context& with, bool before, bool after) const {
@@ -387,8 +377,7 @@ bool compare_view::ask(const view_context& with, const side& before, const side&
     given[i] = {answer.complete ? answer.value : nullptr, both[i]->of->engine->snapshot()};
   }
   if (given[0].side != nullptr && given[1].side != nullptr) {
-    const auto answer =
-        question_.ask(*after.of->engine, {given[0], given[1], {devices_by_order(before, after), libraries_}});
+    const auto answer = question_.ask(*after.of->engine, {given[0], given[1], {devices_of(before, after), libraries_}});
     if (answer.failure) failure_ = answer.failure->message;
     waiting_ = !answer.complete && !answer.failure;
     if (answer) shown_ = answer.value;

@@ -81,8 +81,8 @@ class compare_view final : public view {
   void draw_side_combo(const view_context& with, const char* id, side_choice& choice);
   void draw_choices_of(const view_context& with, const document& of, side_choice& choice);
   static void draw_process_choices(const document& of, side_choice& choice);
-  /// Whether the devices of both sides are matched by their order: they are not the same ones.
-  [[nodiscard]] bool devices_by_order(const side& before, const side& after) const;
+  /// Two ranges of one recording have the same devices.
+  [[nodiscard]] static analysis::device_match devices_of(const side& before, const side& after);
   void draw_step_choice(const view_context& with, const document& of, side_choice& choice);
   /// The steps of the active document; null until they are known.
   [[nodiscard]] const std::vector<analysis::step>* steps_of(const document& of);

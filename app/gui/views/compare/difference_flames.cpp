@@ -1,7 +1,5 @@
 #include "app/gui/views/compare/difference_flames.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +32,7 @@ std::string change_words(double before, double after, const std::string& amount)
   const std::string by = (after > before ? "+" : "-") + amount;
   if (before <= 0) return by + " (new)";
   if (after <= 0) return by + " (gone)";
-  return by + fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
+  return by + analysis::percent_of_change(before, after);
 }
 
 ImU32 difference_flames::colour_of(const theme& colours, std::uint64_t before, std::uint64_t after) {

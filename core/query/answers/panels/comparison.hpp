@@ -34,7 +34,7 @@ struct comparison_question {
   side_of_recording after;
   analysis::comparison_options how{};
   friend bool operator==(const comparison_question& a, const comparison_question& b) {
-    return a.before == b.before && a.after == b.after && a.how.devices_by_order == b.how.devices_by_order &&
+    return a.before == b.before && a.after == b.after && a.how.devices == b.how.devices &&
            a.how.libraries == b.how.libraries;
   }
   using answer_type = analysis::comparison;

@@ -160,8 +160,9 @@ class two_recordings : public ::testing::Test {
     b_ = std::make_unique<opened>(after_);
   }
   std::shared_ptr<const analysis::comparison> compared(bool libraries = true) {
-    const comparison_question question{
-        {a_->side(a_->span()), a_->asked.snapshot()}, {b_->side(b_->span()), b_->asked.snapshot()}, {false, libraries}};
+    const comparison_question question{{a_->side(a_->span()), a_->asked.snapshot()},
+                                       {b_->side(b_->span()), b_->asked.snapshot()},
+                                       {.libraries = libraries}};
     return b_->asked.ask_now(question).value();
   }
   recording before_, after_;
