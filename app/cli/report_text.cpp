@@ -28,8 +28,9 @@ std::string rate_or_dash(double rate) { return rate > 0 ? format_rate(rate) : "-
 /// A copy has bytes: none are those of a file that does not say how many.
 std::string size_or_dash(double bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
+/// None of what is longer than the whole: it lies beside it, or overlaps itself.
 std::string share_of(trace::time_ns part, trace::time_ns whole) {
-  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
+  return whole > 0 && part <= whole ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
 }
 
 std::string capital(std::string_view text) {
@@ -472,9 +473,12 @@ class text_writer {
     const trace::time_ns span = of_.whole.active.length();
     for (const analysis::device_activity& device : of_.whole.devices) {
       const bool no_kernels = device.kernels == 0 && kernels_left_out();
-      line("  {}: {} {} of the active time ({} of {})", device_label(device.device, tables_),
-           no_kernels ? "kernels not recorded; copies and memsets took" : "busy", share_of(device.busy, span),
-           format_time(device.busy), format_time(span));
+      const std::string busy = format_time(device.busy);
+      line("  {}: {} {}", device_label(device.device, tables_),
+           no_kernels ? "kernels not recorded; copies and memsets took" : "busy",
+           device.busy > span
+               ? busy
+               : fmt::format("{} of the active time ({} of {})", share_of(device.busy, span), busy, format_time(span)));
       text_table table("lrrl");
       if (device.kernels > 0) {
         table.row({"kernels", format_count(device.kernels), format_time(device.kernel_busy),

@@ -41,10 +41,12 @@ struct finder {
     ns = std::clamp(ns, 0.0, working);  // The host may lose more, while the device has work.
     return {.time = static_cast<time_ns>(ns), .basis = basis, .share = ns / working};
   }
-  /// The share of the active time that `ns` are.
+  /// The share of the active time that `ns` of one device are.
   [[nodiscard]] double active_share(double ns) const {
     return ns / static_cast<double>(std::max<time_ns>(of.whole.active.length(), 1));
   }
+  /// ", 12 % of the active time"; empty for a sum that is longer, as of copies at once on several devices.
+  [[nodiscard]] std::string share_of_active(time_ns part) const;
   /// True if a finding of this kind was added, or one of this kind for this place (or without one, if that is not known).
   [[nodiscard]] bool has(finding_kind kind) const;
   [[nodiscard]] bool has(finding_kind kind, const code_place& place) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/format.hpp"
 #include "core/figures/findings/finder.hpp"
 #include "core/figures/findings/thresholds.hpp"
 #include "core/index/labels.hpp"
@@ -20,6 +21,12 @@ double working_time(const report& of) {
   }
   // Without kernels nothing is known of gaps.
   return std::max(least < active ? active - least : active, 1.0);
+}
+
+std::string finder::share_of_active(time_ns part) const {
+  const time_ns active = of.whole.active.length();
+  if (active <= 0 || part > active) return {};
+  return fmt::format(", {} of the active time", format_share(static_cast<double>(part) / static_cast<double>(active)));
 }
 
 bool finder::has(finding_kind kind) const {

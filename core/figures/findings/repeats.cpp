@@ -28,10 +28,6 @@ bool is_little(const copy_figures& figures) {
   return static_cast<double>(figures.bytes) < mebi && figures.copies < least_small_copies;
 }
 
-std::string share_of_active(const finder& in, time_ns time) {
-  return format_share(in.active_share(static_cast<double>(time)));
-}
-
 /// What was compared by a sample only, as a sentence; empty if nothing was.
 std::string sampled_sentence(std::uint64_t copies, std::uint64_t exact, std::string_view verb) {
   if (copies <= exact) return "";
@@ -65,10 +61,10 @@ void find_round_trips(finder& in) {
   const round_trip_figures all = sum_of(found);
   if (is_little(all.to_device)) return;
   const time_ns busy = all.to_host.busy + all.to_device.busy;
-  std::string text = fmt::format(
-      "Data was copied to the host and back to the GPU unchanged {} ({} each way, {} in all, {} of the active time).",
-      format_some(all.to_device.copies, "time"), format_bytes(all.to_device.bytes), format_time(busy),
-      share_of_active(in, busy));
+  std::string text =
+      fmt::format("Data was copied to the host and back to the GPU unchanged {} ({} each way, {} in all{}).",
+                  format_some(all.to_device.copies, "time"), format_bytes(all.to_device.bytes), format_time(busy),
+                  in.share_of_active(busy));
   std::vector<const round_trip_stacks*> groups;
   for (const round_trip_stacks& each : found) groups.push_back(&each);
   std::map<std::pair<std::string, std::string>, std::uint64_t> bytes_of;
@@ -103,9 +99,9 @@ void find_zero_uploads(finder& in) {
   const std::vector<zero_stack>& found = in.of.duplicates.zeros;
   const zero_figures all = sum_of(found);
   if (is_little(all.all)) return;
-  std::string text = fmt::format("Zeros were copied to the GPU {} ({}, {}, {} of the active time).",
-                                 format_some(all.all.copies, "time"), format_bytes(all.all.bytes),
-                                 format_time(all.all.busy), share_of_active(in, all.all.busy));
+  std::string text =
+      fmt::format("Zeros were copied to the GPU {} ({}, {}{}).", format_some(all.all.copies, "time"),
+                  format_bytes(all.all.bytes), format_time(all.all.busy), in.share_of_active(all.all.busy));
   std::vector<const zero_stack*> groups;
   for (const zero_stack& each : found) groups.push_back(&each);
   const auto lines = by_line(groups, in.places, [](const zero_stack& each) { return each.all.bytes; });
@@ -128,9 +124,9 @@ void find_repeated_copies(finder& in) {
   const duplicate_copies& found = in.of.duplicates;
   const copy_figures& again = found.repeated.all;
   if (is_little(again)) return;
-  std::string text = fmt::format("The same data was copied to the GPU again {} ({}, {}, {} of the active time){}.",
+  std::string text = fmt::format("The same data was copied to the GPU again {} ({}, {}{}){}.",
                                  format_some(again.copies, "time"), format_bytes(again.bytes), format_time(again.busy),
-                                 share_of_active(in, again.busy), whence(found.repeated));
+                                 in.share_of_active(again.busy), whence(found.repeated));
   code_place place;
   if (!found.lines.empty()) {
     const repeating_line& most = found.lines.front();

@@ -328,14 +328,16 @@ class statistics_view final : public view {
   void draw_devices(const view_context& with, const range_statistics& all) {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
-    const double length = std::max(1.0, static_cast<double>(all.active.length()));
+    const query::time_ns length = std::max<query::time_ns>(all.active.length(), 1);
     for (const auto& each : all.devices) {
       const trace::device_row* row = tables.devices.find(each.device);
       const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       heading(with, on_device(with, each.device, std::string(name.empty() ? "Device" : name)));
       const auto line = [&](const char* label, query::time_ns time, ImU32 colour) {
         swatch(with, colour);
-        field(with, label, format_time(time) + ",  " + format_share(static_cast<double>(time) / length), with.px(125));
+        std::string words = format_time(time);
+        if (time <= length) words += ",  " + format_share(static_cast<double>(time) / static_cast<double>(length));
+        field(with, label, words, with.px(125));
       };
       line("busy", each.busy, with.colours.text);
       if (each.kernels > 0) line("kernels", each.kernel_busy, with.colours.slice(query::slice_kind::kernel));

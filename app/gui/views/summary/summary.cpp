@@ -14,6 +14,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/figures/link_share.hpp"
 #include "core/figures/waste/one_rank.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -291,11 +292,13 @@ class summary_view final : public view {
   void draw_copies(const view_context& with, const analysis::report& all) {
     if (all.copying.empty() && all.whole.transfers.empty()) return;
     if (!section(with, "What copies", true)) return;
-    for (const analysis::transfer_statistics& way : all.whole.transfers)
+    for (const analysis::transfer_statistics& way : all.whole.transfers) {
+      const auto share = analysis::link_share(way.mean_bandwidth, way.link_peak);
       field(with, on_device(with, way.device, std::string(name_of(way.direction))),
             format_bytes(way.bytes) + " in " + format_some(way.count, "copy") + ", " + format_rate(way.mean_bandwidth) +
-                (way.link_peak > 0 ? ", " + format_share(way.mean_bandwidth / way.link_peak) + " of the link" : ""),
+                (share ? ", " + format_share(*share) + " of the link" : ""),
             with.px(110));
+    }
     int number = 0;
     for (const analysis::copying_lines& each : all.copying) {
       if (each.uses.empty()) continue;
