@@ -87,12 +87,12 @@ result<void> check_output(const std::string& path, const output_kind& kind, bool
     return fail(error_code::invalid_argument, "is not a regular file", path, "name the file to write with -o");
   for (const std::string& input : inputs) {
     if (fs::equivalent(path, input, problem))
-      return fail(error_code::invalid_argument, "is the file to be read", path, "choose another name with -o");
+      return fail(error_code::invalid_argument, "is the file to be read", path, "choose another name");
   }
   if (trace::holds_nothing(path)) return {};
   if (const auto there = regular_file::open(path); there && trace::has_writer(there->descriptor()))
     return fail(error_code::invalid_argument, "another recording is being written into it", path,
-                "choose another name with -o");
+                "choose another name");
   if (kind.is == nullptr || !kind.is(path))
     return fail(error_code::invalid_argument, "exists and is not " + kind.name, path,
                 "remove it yourself, or choose another name");

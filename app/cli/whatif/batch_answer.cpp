@@ -13,6 +13,7 @@
 #include "app/cli/text_table.hpp"
 #include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
+#include "core/base/saturating.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::cli {
@@ -186,6 +187,12 @@ void judge_batch(const std::vector<replay::policy_result>& results, batch_answer
   }
 }
 
+namespace {
+
+std::int64_t whole(double bytes) { return saturating_cast<std::int64_t>(std::round(bytes)); }
+
+}  // namespace
+
 json batch_json(const batch_answer& of) {
   json made{{"factor", of.factor},
             {"from", of.sizes_given ? json(of.from) : json(nullptr)},
@@ -196,9 +203,9 @@ json batch_json(const batch_answer& of) {
     const auto category = static_cast<analysis::category>(what);
     if (of.recorded[what] <= 0) continue;
     made["categories"].push_back({{"category", analysis::category_name(category)},
-                                  {"recorded_bytes", std::llround(of.recorded[what])},
-                                  {"foretold_bytes", std::llround(of.law.bytes(category, of.to))},
-                                  {"constant_bytes", std::llround(of.law.constant[what])},
+                                  {"recorded_bytes", whole(of.recorded[what])},
+                                  {"foretold_bytes", whole(of.law.bytes(category, of.to))},
+                                  {"constant_bytes", whole(of.law.constant[what])},
                                   {"bytes_per_batch", of.law.per_batch[what]}});
   }
   made["checks"] = json::array();

@@ -451,7 +451,7 @@ result<merged> merge(const std::vector<std::shared_ptr<const trace::snapshot>>& 
     return fail(error_code::invalid_argument, "one recording alone cannot be merged", path, "name two or more");
   for (const auto& each : parts) {
     if (each->path() == path)
-      return fail(error_code::invalid_argument, "is one of the recordings to be merged", path, "name another file");
+      return fail(error_code::invalid_argument, "is one of the recordings to be merged", path, "choose another name");
   }
   return merger(parts, task).write(path);
 }

@@ -407,7 +407,7 @@ result<trimmed> trim(const trace::snapshot& from, const trim_options& options, c
   if (within.range.length() <= 0) return fail(error_code::invalid_argument, "the range is empty", from.path());
   std::string same = path;
   if (same == from.path())
-    return fail(error_code::invalid_argument, "cannot be trimmed into itself", path, "name another file");
+    return fail(error_code::invalid_argument, "cannot be trimmed into itself", path, "choose another name");
   return trimmer(from, within).write(path);
 }
 

@@ -39,12 +39,12 @@ bool lock_for_writing(int fd) {
 /// Opens and empties a file that cannot be replaced: an unnamed scratch file, or a device such as /dev/full.
 result<int> open_in_place(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return fail(error_code::io, "cannot create: " + describe_errno(errno), path, "name another file");
+  if (fd < 0) return fail(error_code::io, "cannot create: " + describe_errno(errno), path, "choose another name");
   // EINVAL: devices have no length.
   if (!lock_for_writing(fd) || (::ftruncate(fd, 0) != 0 && errno != EINVAL)) {
     const int why = errno;
     ::close(fd);
-    return fail(error_code::io, "cannot empty: " + describe_errno(why), path, "name another file");
+    return fail(error_code::io, "cannot empty: " + describe_errno(why), path, "choose another name");
   }
   return fd;
 }
@@ -98,7 +98,7 @@ result<file_writer> file_writer::create_unpublished(const std::string& path, con
     const auto claimed = new_name ? replacement::claim::got : (*s)->unpublished->claim_target();
     if (claimed == replacement::claim::changed && i < most_tries) continue;
     if (claimed == replacement::claim::taken || claimed == replacement::claim::changed)
-      return fail(error_code::io, "another recording is being written into it", path, "name another file");
+      return fail(error_code::io, "another recording is being written into it", path, "choose another name");
     const bool free = new_name || (claimed == replacement::claim::got && holds_nothing(path));
     if (!free && !options.replaces)
       return fail(error_code::invalid_argument, "exists", path, "replace it with --force, or choose another name");

@@ -185,6 +185,19 @@ TEST(whatif_batch, of_one_recording_says_what_it_assumes) {
   EXPECT_THAT(whatif(of.path(0) + " --batch 2x").said, HasSubstr("The error is not known."));
 }
 
+TEST(whatif_batch, of_sizes_beyond_all_memory_is_the_largest_number) {
+  testing::recording made;
+  made.standard_tables();
+  for (std::uint64_t block = 1; block <= 3; ++block)
+    made.add_alloc(static_cast<trace::time_ns>(block) * testing::ms, block, std::uint64_t{1} << 53,
+                   trace::memory_kind::device, trace::layer::framework);
+  made.close();
+  const auto all = asked(made.path() + " --batch 900000x");
+  ASSERT_FALSE(all["batch"]["categories"].empty());
+  for (const auto& each : all["batch"]["categories"])
+    EXPECT_GE(each["foretold_bytes"].get<std::int64_t>(), each["recorded_bytes"].get<std::int64_t>()) << each;
+}
+
 TEST(whatif_batch, says_whether_it_fits) {
   const trainings of{16, 32};
   const std::string files = of.path(0) + "@16 " + of.path(1) + "@32 ";
