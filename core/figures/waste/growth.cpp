@@ -15,6 +15,12 @@ bool is_looked_at(const block_record& block, time_range range) {
          range.holds(block.born) && (is_device_resident(block.kind) || block.kind == trace::memory_kind::pinned);
 }
 
+/// Bytes of the block's memory in use just before its birth.
+double in_use_before(const block_record& block, const index& from) {
+  const auto use = from.memory().use().find(key_of(block));
+  return use == from.memory().use().end() ? 0 : use->second.at(block.born) - static_cast<double>(block.bytes);
+}
+
 /// What is freed in the last 50th of the active time counts as kept: a program frees everything when it ends.
 constexpr time_ns last_part = 50;
 
@@ -35,7 +41,7 @@ void growth_builder::add(const index& from, time_range run) {
     const bool kept = died >= late;
     if (run.holds(block.born)) {
       if (ends && !kept) continue;
-      const std::uint64_t before = kernels_ + from.touches().kernels_in({here.begin, block.born});
+      const progress before{kernels_ + from.touches().kernels_in({here.begin, block.born}), in_use_before(block, from)};
       if (ends)
         add(block, died, before);
       else
@@ -48,12 +54,19 @@ void growth_builder::add(const index& from, time_range run) {
     }
   }
   kernels_ += from.touches().kernels_in(here);
+  for (const auto& [key, use] : from.memory().use()) in_use_at_end_[key] = use.at(here.end);
   for (auto& [origin, births] : all_) std::erase_if(births, [=](const birth& each) { return each.died < late; });
 }
 
-void growth_builder::add(const block_record& block, time_ns died, std::uint64_t kernels) {
+void growth_builder::add(const block_record& block, time_ns died, const progress& before) {
   std::vector<birth>& births = all_[{key_of(block), block.process, block.stack, block.name}];
-  if (births.size() < most_births) births.push_back({block.born, died, block.bytes, block.id, kernels});
+  if (births.size() < most_births)
+    births.push_back({block.born, died, block.bytes, block.id, before.kernels, before.in_use});
+}
+
+bool growth_builder::goes_on_as_before(const memory_key& memory, const birth& first) const {
+  const auto at_end = in_use_at_end_.find(memory);
+  return first.in_use > 0 && at_end != in_use_at_end_.end() && at_end->second * 2 >= first.in_use;
 }
 
 std::vector<growing_group> growth_builder::figures(time_range active) const {
@@ -62,15 +75,21 @@ std::vector<growing_group> growth_builder::figures(time_range active) const {
   const time_ns late = active.end - active.length() / last_part;
   // Of a range in which little happens at last, what dies in the first half was not kept.
   const time_ns middle = scope_.range.end - scope_.range.length() / 2;
+  const auto earlier = [](const birth* a, const birth* b) {
+    return std::tie(a->time, a->block) < std::tie(b->time, b->block);
+  };
   for (const auto& [from, births] : all_) {
     growing_group of;
     std::vector<const birth*> kept;
     for (const birth& each : births)
       if (each.died >= std::max(late, middle) && each.time < late) kept.push_back(&each);
     if (kept.size() < least_blocks) continue;
+    const auto earliest = *std::min_element(kept.begin(), kept.end(), earlier);
+    if (goes_on_as_before(std::get<memory_key>(from), *earliest))
+      std::erase_if(kept, [](const birth* each) { return each->died != latest_time; });
+    if (kept.size() < least_blocks) continue;
     // Of two born at one time the lower id counts, in whatever order they ended.
-    std::sort(kept.begin(), kept.end(),
-              [](const birth* a, const birth* b) { return std::tie(a->time, a->block) < std::tie(b->time, b->block); });
+    std::sort(kept.begin(), kept.end(), earlier);
     const birth* first = kept.front();
     const birth* last = *std::lower_bound(kept.begin(), kept.end(), kept.back()->time,
                                           [](const birth* a, time_ns time) { return a->time < time; });

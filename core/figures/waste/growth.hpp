@@ -34,7 +34,9 @@ struct growing_group {
 /// Finds growing stacks of device-resident and pinned memory from indexes of sections, in order of time. A stack grows
 /// if at least `least_blocks` of its blocks are live at the end, some of them born in each of eight equal parts of the
 /// work from the first one's birth to the end, and this is at least half of all work. Work counts by the kernels launched:
-/// what a program loads before the first does not grow. Where none were recorded, it counts by the active time.
+/// what a program loads before the first does not grow. Where none were recorded, it counts by the active time. What is freed at
+/// the very end counts as live, as a program frees everything when it ends; but not if the program still holds half of what it
+/// did before the first of these births: then it has come back to where it began.
 class growth_builder {
  public:
   explicit growth_builder(const figures_scope& scope) : scope_(scope) {}  ///< It must outlive this.
@@ -54,11 +56,19 @@ class growth_builder {
     std::uint64_t bytes = 0;
     trace::block_id block{};
     std::uint64_t kernels = 0;  ///< Launched before it.
+    double in_use = 0;          ///< Bytes of its memory in use before it.
+  };
+  /// Of a birth, what only the section of the birth shows.
+  struct progress {
+    std::uint64_t kernels = 0;
+    double in_use = 0;
   };
   using origin = std::tuple<memory_key, trace::process_id, trace::stack_id, trace::string_id>;
-  void add(const block_record& block, time_ns died, std::uint64_t kernels);
+  void add(const block_record& block, time_ns died, const progress& before);
+  [[nodiscard]] bool goes_on_as_before(const memory_key& memory, const birth& first) const;
   const figures_scope& scope_;
-  std::unordered_map<std::uint64_t, std::uint64_t> live_;  ///< Kernels launched before their birth, by id of the block.
+  std::unordered_map<std::uint64_t, progress> live_;  ///< By id of the block.
+  std::map<memory_key, double> in_use_at_end_;        ///< Bytes at the end of the latest section.
   /// Blocks that live to near the end of the range: the births of each stack, at most `most_births`.
   std::map<origin, std::vector<birth>> all_;
   std::uint64_t kernels_ = 0;

@@ -84,5 +84,18 @@ TEST(growth, may_have_been_freed_at_the_very_end) {
   EXPECT_EQ(told.waste().growing.size(), 1U);
 }
 
+TEST(growth, is_not_what_is_freed_at_the_end_where_the_program_still_holds_what_it_did_before) {
+  for (const bool frees_the_model : {true, false}) {
+    wasteful_recording told;
+    told.alloc(1, 100, 64 * mib, told.stack({testing::python("model", "/home/me/train.py", 3)}));
+    told.kernel(2, 10);
+    for (std::uint64_t i = 0; i < 16; ++i) told.alloc(static_cast<time_ns>(100 + i * 115), i + 1, mib);
+    told.kernel(1980, 1990);
+    for (std::uint64_t i = 0; i < 16; ++i) told.free(1991, i + 1);
+    if (frees_the_model) told.free(1992, 100);
+    EXPECT_EQ(told.waste().growing.size(), frees_the_model ? 1U : 0U);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::analysis
