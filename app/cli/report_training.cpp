@@ -36,7 +36,7 @@ const source_words& words_of(analysis::step_source source) {
       {"marks", "as the program marks them"},
       {"profiler_ranges", "torch.profiler's"},
       {"named_ranges", "from the program's ranges"},
-      {"pattern", "inferred from the pattern of allocations"},
+      {"pattern", "inferred from what repeats"},
   };
   static_assert(std::size(all) == static_cast<std::size_t>(analysis::step_source::pattern) + 1);
   return all[static_cast<std::size_t>(source) % std::size(all)];

@@ -115,7 +115,7 @@ constexpr std::array step_columns = {
     data_column{"number", type::rising, "number", "As the program says, else counted from 0"},
     data_column{"begin_ns", type::rising, "begin", "When it began"},
     data_column{"end_ns", type::rising, "end", "When it ended"},
-    data_column{"inferred", type::flag, "inferred", "A guess by the pattern of allocations"},
+    data_column{"inferred", type::flag, "inferred", "A guess by what repeats"},
 };
 
 constexpr std::array idle_columns = {

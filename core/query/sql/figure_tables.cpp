@@ -115,7 +115,7 @@ constexpr std::array step_columns = {
     figure_column{"begin", "When it began", type::time},
     figure_column{"end", "When it ended", type::time},
     figure_column{"event", "The mark or range; null: inferred", type::id, id_kind::event},
-    figure_column{"inferred", "1: a guess by the pattern of allocations", type::flag},
+    figure_column{"inferred", "1: a guess by what repeats", type::flag},
 };
 
 made_rows make_steps(sql_context& context, std::optional<analysis::time_range> /*range*/) {

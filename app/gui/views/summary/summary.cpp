@@ -439,7 +439,7 @@ class summary_view final : public view {
     for (const analysis::step_summary& of : all.steps) {
       if (of.steps.empty()) continue;
       if (all.steps.size() > 1) ImGui::TextUnformatted(process_words(with, of.process).c_str());
-      if (of.source == analysis::step_source::pattern) ImGui::TextDisabled("Inferred from the pattern of allocations.");
+      if (of.source == analysis::step_source::pattern) ImGui::TextDisabled("Inferred from what repeats.");
       ImGui::PushID(number++);
       field(with, "steps", format_count(of.count) + ", " + format_time(of.median_duration) + " each (median)",
             with.px(110));
