@@ -118,6 +118,7 @@ bool step_facts::begin_alike(const step_facts& other, time_ns until) const {
   return std::all_of(lists().begin(), lists().end(), [&](const auto& each) {
     const std::vector<step>& a = each.second.steps;
     const std::vector<step>& b = other.lists().at(each.first).steps;
+    if ((a.size() == 1) != (b.size() == 1)) return false;  // Categories depend on it.
     const auto before = [=](const step& one) { return one.span.begin < until; };
     const auto same_begin = [](const step& one, const step& two) { return one.span.begin == two.span.begin; };
     return std::equal(a.begin(), std::partition_point(a.begin(), a.end(), before), b.begin(),

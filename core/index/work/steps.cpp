@@ -66,13 +66,13 @@ void step_marks::add(const trace::marker_event& row) {
 void step_marks::add(const trace::host_range_event& row, const trace::tables& tables) {
   const auto [place, fresh] = names_.try_emplace(row.name);
   if (fresh) place->second = meaning_of(tables.text(row.name));
-  if (place->second.source == step_source::none || row.end == trace::unknown_time) return;
+  if (place->second.source == step_source::none || row.end == trace::unknown_time || row.end <= row.time) return;
   process_marks& of = by_process_[row.process];
   const auto [domain, unseen] = device_domains_.try_emplace(row.domain);
   if (unseen) domain->second = tables.text(row.domain) == "gpu_user_annotation";
-  auto& into = domain->second                                         ? of.on_device
-               : place->second.source == step_source::profiler_ranges ? of.profiler
-                                                                      : of.named;
+  const bool profiler = place->second.source == step_source::profiler_ranges;
+  auto& into =
+      domain->second ? (profiler ? of.profiler_on_device : of.named_on_device) : (profiler ? of.profiler : of.named);
   into.push_back({bounded(time_range{row.time, row.end}), place->second.number, row.id});
 }
 
@@ -86,7 +86,8 @@ bool step_marks::tells_steps_of(trace::process_id process) const {
   const auto known = by_process_.find(process);
   if (known == by_process_.end()) return false;
   const process_marks& of = known->second;
-  return !of.marks.empty() || std::max({of.profiler.size(), of.named.size(), of.on_device.size()}) >= 2;
+  return !of.marks.empty() ||
+         std::max({of.profiler.size(), of.named.size(), of.profiler_on_device.size(), of.named_on_device.size()}) >= 2;
 }
 
 void step_marks::add(const trace::kernel_event& row) {
@@ -174,10 +175,28 @@ step_list step_marks::of(trace::process_id process, time_ns end) const {
       marks[i].span.end = i + 1 < marks.size() ? marks[i + 1].span.begin : std::max(end, marks[i].span.begin);
     return nested_away(std::move(marks), step_source::marks);
   }
-  if (step_list all = nested_away(known.profiler, step_source::profiler_ranges); all.steps.size() >= 2) return all;
-  if (step_list all = nested_away(known.named, step_source::named_ranges); all.steps.size() >= 2) return all;
-  if (step_list all = nested_away(known.on_device, step_source::profiler_ranges); all.steps.size() >= 2) return all;
+  const auto are_some = [](const step_list& all) { return all.steps.size() >= 2; };
+  const auto is_the_only = [&](const step_list& all) {
+    return all.steps.size() == 1 && holds_work(all.steps[0], process);
+  };
+  for (const auto* const profiler : {&known.profiler, &known.profiler_on_device}) {
+    const bool device = profiler == &known.profiler_on_device;
+    if (step_list all = nested_away(*profiler, step_source::profiler_ranges); are_some(all) || is_the_only(all))
+      return all;
+    if (step_list all = nested_away(device ? known.named_on_device : known.named,
+                                    device ? step_source::profiler_ranges : step_source::named_ranges);
+        are_some(all))
+      return all;
+  }
   return {};
+}
+
+bool step_marks::holds_work(const step& only, trace::process_id process) const {
+  const std::vector<time_ns> kernels = kernel_times_of(process);
+  const time_range with_late_ones{only.span.begin, only.span.end + only.span.length()};
+  const auto inside =
+      std::count_if(kernels.begin(), kernels.end(), [&](time_ns time) { return with_late_ones.holds(time); });
+  return 2 * static_cast<std::size_t>(inside) >= kernels.size();
 }
 
 // --- the pattern of allocations -------------------------------------------------------------------------------------

@@ -66,15 +66,16 @@ struct graph_launch {
 };
 
 /// Collects what a program says about its steps, in any order of time: numbered marks, ranges named "ProfilerStep#7"
-/// (torch.profiler), and ranges named "step", "iteration", "train_step", with or without a number (NVTX). Ranges of
-/// torch.profiler on the device's timeline count only in processes that have no steps by marks or host ranges.
+/// (torch.profiler), and ranges named "step", "iteration", "train_step", with or without a number (NVTX). One range of
+/// torch.profiler is a step if it holds half of the process's kernels; of the others there must be two. Ranges of torch.profiler on the device's timeline count only in
+/// processes that have no steps by marks or host ranges.
 class step_marks {
  public:
   void add(const trace::graph_launch_event& row) { launches_[row.process].push_back({bounded(row.time), row.graph}); }
   void add(const trace::marker_event& row);
   void add(const trace::host_range_event& row, const trace::tables& tables);
 
-  /// Returns the steps given by marks, else by two or more ranges, leaving out ranges that overlap an earlier range. A
+  /// Returns the steps given by marks, else by ranges, leaving out ranges that overlap an earlier range. A
   /// mark begins a step that lasts until the next mark; the last step lasts until `end`, the end of the recording.
   [[nodiscard]] step_list of(trace::process_id process, time_ns end) const;
   [[nodiscard]] std::vector<trace::process_id> processes() const;
@@ -98,12 +99,16 @@ class step_marks {
     std::vector<step_range> marks;
     std::vector<step_range> profiler;
     std::vector<step_range> named;
-    std::vector<step_range> on_device;  ///< Ranges that torch.profiler shows on the device's timeline.
+    // Those that torch.profiler shows on the device's timeline:
+    std::vector<step_range> profiler_on_device;
+    std::vector<step_range> named_on_device;
   };
   struct meaning {
     step_source source = step_source::none;
     std::optional<std::int64_t> number;
   };
+  /// True if half of the process's kernels, or all of none, begin in the step or soon after it, as devices run late.
+  [[nodiscard]] bool holds_work(const step& only, trace::process_id process) const;
   static step_list nested_away(std::vector<step_range> ranges, step_source source);
   static meaning meaning_of(std::string_view name);
 
