@@ -130,7 +130,7 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(con
     const time_range gap{uses[i - 1].time + 1, uses[i].time};
     if (is.what == category::gradient && uses[i - 1].kind == access_kind::clear)
       add(idle_reason::kept_gradient, gap);
-    else if (static_cast<double>(gap.length()) >= worth_moving * both_ways)
+    else if (!is.kept_by_library() && static_cast<double>(gap.length()) >= worth_moving * both_ways)
       add(idle_reason::between_uses, gap, 3);  // It comes back soon, and moving it costs time.
   }
   return all;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "core/base/lower_case.hpp"
 #include "core/base/recorded_path.hpp"
+#include "core/base/sort_runs.hpp"
+#include "core/trace/model/inferred_frames.hpp"
 
 namespace sluice::analysis {
 
@@ -37,12 +40,62 @@ std::string_view words_of(category_reason why) {
       "named by one launch only",
       "made and freed within a step",
       "made by a hook of a module",
+      "made by a library for its workspace",
+      "kept, and named by matrix products or convolutions only",
+      "lived for one matrix product or convolution",
+      "kept, and of the size of a workspace",
   });
   static_assert(words.size() == category_reason_count);
   return words[static_cast<std::size_t>(why) % words.size()];
 }
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// True for native code that requests workspaces of cuBLAS and cuDNN: aten/src/ATen/cuda/{CublasHandlePool,CUDABlas}.cpp and
+/// aten/src/ATen/native/cudnn/{Conv_v7,Conv_v8,ConvShared}.cpp. What they compute, others allocate.
+bool makes_workspace(std::string_view function) {
+  for (const std::string_view part :
+       {"at::cuda::blas::", "CurrentCUDABlasHandle", "CUDABlasLtWorkspace", "getNewWorkspace",
+        "at::native::Workspace::", "::run_conv_plan", "::get_plans_from_find", "::generate_and_filter_plans",
+        "::try_plans", "::raw_cudnn_convolution_"})
+    if (function.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+/// True for native code of autograd that runs only in backward passes. `VariableType` and `THPVariable`, of the same
+/// namespace, are in every call; `Function<...>::apply` is the forward pass of an operator of the program's own.
+bool runs_backward_natively(std::string_view function) {
+  for (const std::string_view part :
+       {"torch::autograd::Engine::", "autograd::python::PythonEngine::", "torch::autograd::AccumulateGrad",
+        "torch::autograd::Node::", "torch::autograd::PyNode::", "torch::autograd::CppNode<",
+        "torch::autograd::CopySlices", "autograd::engine::evaluate_function"})
+    if (function.find(part) != std::string_view::npos) return true;
+  // "torch::autograd::generated::MmBackward0::apply(", or the node's name alone.
+  constexpr std::string_view word = "Backward";
+  for (std::size_t at = function.find(word); at != std::string_view::npos; at = function.find(word, at + 1)) {
+    const std::size_t behind = function.find_first_not_of("0123456789", at + word.size());
+    if (behind == std::string_view::npos) return function.find("autograd::") != std::string_view::npos;
+    if (function.substr(behind).starts_with("::apply(")) return true;
+  }
+  return false;
+}
+
+/// The mark in a stack that goes on as that of the forward operator.
+bool is_mark_of_backward(std::string_view function) {
+  return function.starts_with(trace::inferred_mark) && function.ends_with("the backward of]");
+}
+
+bool runs_backward(std::string_view file, std::string_view qualified, std::string_view function) {
+  if (function == "backward" || is_mark_of_backward(qualified)) return true;
+  if (file.find("torch/autograd/") == std::string_view::npos) return runs_backward_natively(qualified);
+  // torch/autograd has more than passes: modes without gradients, the profiler, `Function.apply`.
+  return file.ends_with("autograd/__init__.py") || function.find("backward") != std::string_view::npos ||
+         qualified.find("Backward") != std::string_view::npos;
+}
+
+}  // namespace
 
 clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
   // From Python 3.11 on names are qualified: "Linear.forward".
@@ -54,10 +107,11 @@ clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
   const auto in_file = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
   const auto in_function = [&](std::string_view part) { return qualified.find(part) != std::string_view::npos; };
   if (in_file("torch/optim/") || in_file("/optimizers/") || in_file("bitsandbytes/optim") ||
-      in_function("torch::optim::") || in_file("torch/nn/utils/clip_grad.py") || in_file("torch/amp/grad_scaler.py"))
+      in_function("torch::optim::") || in_file("torch/nn/utils/clip_grad.py") || in_file("torch/amp/grad_scaler.py") ||
+      qualified.starts_with("Optimizer.step") || qualified.starts_with("Optimizer.zero_grad"))
     return clue::optimizer;
-  if (in_file("torch/utils/data/")) return clue::data;
-  if (in_file("torch/autograd/") || in_function("torch::autograd::") || function == "backward") return clue::backward;
+  if (in_file("torch/utils/data/") || qualified.starts_with("enumerate(DataLoader)")) return clue::data;
+  if (runs_backward(file, qualified, function)) return clue::backward;
   if (in_file("torch/nn/init.py") || in_file("torch/nn/parameter.py")) return clue::model;
   if (in_file("torch/nn/modules/module.py")) {
     // `Module._apply` implements .to() and .cuda(), with functions of its own. The others call other code.
@@ -65,15 +119,18 @@ clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
   }
   if (in_file("torch/nn/modules/"))
     return function == "__init__" || function == "reset_parameters" ? clue::model : clue::forward;
-  if (in_file("torch/nn/functional.py") || function == "forward") return clue::forward;
+  if (in_file("torch/nn/functional.py") || function == "forward" || qualified.starts_with("nn.Module: "))
+    return clue::forward;
   return clue::none;
 }
 
-clue stack_clues::of_frame(trace::frame_id id) {
-  const auto [place, fresh] = frames_.try_emplace(raw(id), clue::none);
+stack_clues::meaning stack_clues::of_frame(trace::frame_id id) {
+  const auto [place, fresh] = frames_.try_emplace(raw(id));
   if (!fresh) return place->second;
-  if (const trace::frame_row* frame = tables_.frames.find(id))
-    place->second = of_frame(tables_.text(frame->file), tables_.text(frame->function));
+  if (const trace::frame_row* frame = tables_.frames.find(id)) {
+    const std::string_view function = tables_.text(frame->function);
+    place->second = {of_frame(tables_.text(frame->file), function), makes_workspace(function)};
+  }
   return place->second;
 }
 
@@ -93,10 +150,10 @@ bool is_hook(const trace::frame_row& callee, const trace::frame_row& caller, con
 
 }  // namespace
 
-clue stack_clues::of(trace::stack_id stack) {
+stack_clues::meaning stack_clues::meaning_of(trace::stack_id stack) {
   // Walk up to the first stack that is cached or has a clue of its own. All stacks on the way get the same clue.
-  std::vector<std::uint64_t> way;
-  clue found = clue::none;
+  std::vector<std::pair<std::uint64_t, bool>> way;
+  meaning found;
   while (stack != trace::stack_id::none && way.size() < deepest) {
     if (const auto known = stacks_.find(raw(stack)); known != stacks_.end()) {
       found = known->second;
@@ -104,19 +161,23 @@ clue stack_clues::of(trace::stack_id stack) {
     }
     const trace::stack_row* row = tables_.stacks.find(stack);
     if (row == nullptr) break;
-    way.push_back(raw(stack));
-    found = of_frame(row->frame);
-    if (found != clue::none) break;
+    const meaning own = of_frame(row->frame);
+    way.emplace_back(raw(stack), own.library);
+    found.says = own.says;
+    if (found.says != clue::none) break;
     const trace::stack_row* below = tables_.stacks.find(row->parent);
     const trace::frame_row* callee = tables_.frames.find(row->frame);
     const trace::frame_row* caller = below == nullptr ? nullptr : tables_.frames.find(below->frame);
     if (callee != nullptr && caller != nullptr && is_hook(*callee, *caller, tables_)) {
-      found = clue::hook;
+      found.says = clue::hook;
       break;
     }
     stack = row->parent;
   }
-  for (const std::uint64_t each : way) stacks_[each] = found;
+  for (auto each = way.rbegin(); each != way.rend(); ++each) {
+    found.library = found.library || each->second;
+    stacks_[each->first] = found;
+  }
   return found;
 }
 
@@ -142,15 +203,37 @@ bool stack_clues::in_python(trace::stack_id stack) {
 
 // --- processes and threads as a whole -------------------------------------------------------------------------------
 
-void process_clues::add(trace::process_id process, trace::thread_id thread, trace::stack_id stack, time_ns born) {
-  process_facts& of = processes_[process];
-  if (!of.stacks && clues_.of(stack) != clue::none) of.stacks = true;
-  const bool python = clues_.in_python(stack);
-  of.python = of.python || python;
-  bool& in_thread = python_threads_[raw(thread)];
-  in_thread = in_thread || python;
-  const auto [first, fresh] = of.first_births.try_emplace(thread, born);
+namespace {
+
+/// The sizes of the workspaces that PyTorch gives to cuBLAS (`parseChosenWorkspaceSize` in CublasHandlePool.cpp): on Hopper and
+/// later, and before.
+bool has_workspace_size(std::uint64_t bytes) {
+  return bytes == (4096 << 10) * 8 || bytes == (4096 << 10) * 2 + (16 << 10) * 8;
+}
+
+template <class Key>
+void keep_earlier(std::map<Key, time_ns>& in, const Key& key, time_ns born) {
+  const auto [first, fresh] = in.try_emplace(key, born);
   if (!fresh) first->second = std::min(first->second, born);
+}
+
+}  // namespace
+
+void process_clues::add(const birth& block) {
+  process_facts& of = processes_[block.process];
+  if (!of.stacks || !of.backward_stack) {
+    const clue says = clues_.of(block.stack);
+    of.stacks = of.stacks || says != clue::none;
+    of.backward_stack = of.backward_stack || says == clue::backward;
+  }
+  const bool python = clues_.in_python(block.stack);
+  of.python = of.python || python;
+  bool& in_thread = python_threads_[raw(block.thread)];
+  in_thread = in_thread || python;
+  const requester by = requester_of(block, clues_);
+  keep_earlier(of.first_births, by, block.born);
+  if (has_workspace_size(block.bytes) && !block.before)
+    keep_earlier(of.workspaces, {by, block.stream, block.bytes}, block.born);
 }
 
 bool process_clues::stacks(trace::process_id process) const {
@@ -158,13 +241,21 @@ bool process_clues::stacks(trace::process_id process) const {
   return known != processes_.end() && known->second.stacks;
 }
 
-bool process_clues::on_backward_thread(trace::process_id process, trace::thread_id thread) const {
-  if (thread == trace::thread_id::none) return false;  // Of what was there before, nobody knows the thread.
-  const trace::thread_row* row = tables_.threads.find(thread);
+bool process_clues::is_first_of_workspace_size(const birth& of, const requester& by) const {
+  if (!has_workspace_size(of.bytes) || of.before) return false;
+  const auto known = processes_.find(of.process);
+  if (known == processes_.end()) return false;
+  const auto first = known->second.workspaces.find({by, of.stream, of.bytes});
+  return first != known->second.workspaces.end() && first->second == of.born;
+}
+
+bool process_clues::on_backward_thread(trace::process_id process, const requester& by) const {
+  const trace::thread_row* row = tables_.threads.find(by.thread);
   if (row != nullptr && tables_.text(row->name).starts_with("pt_autograd")) return true;
   const auto known = processes_.find(process);
   if (known == processes_.end() || !known->second.python) return false;
-  const auto python = python_threads_.find(raw(thread));
+  if (by.thread == trace::thread_id::none) return by.without_python && known->second.backward_stack;
+  const auto python = python_threads_.find(raw(by.thread));
   return python == python_threads_.end() || !python->second;
 }
 
@@ -172,8 +263,8 @@ time_ns process_clues::backward_began(trace::process_id process) const {
   time_ns began = trace::unknown_time;
   const auto known = processes_.find(process);
   if (known == processes_.end()) return began;
-  for (const auto& [thread, born] : known->second.first_births)
-    if (on_backward_thread(process, thread) && (began == trace::unknown_time || born < began)) began = born;
+  for (const auto& [by, born] : known->second.first_births)
+    if (on_backward_thread(process, by) && (began == trace::unknown_time || born < began)) began = born;
   return began;
 }
 
@@ -193,7 +284,8 @@ std::map<trace::process_id, process_clues::verdict> process_clues::verdicts() co
     of.stacks = facts.stacks;
     of.backward_began = backward_began(process);
     of.began = began(process);
-    for (const auto& [thread, born] : facts.first_births) of.backward[thread] = on_backward_thread(process, thread);
+    for (const auto& [by, born] : facts.first_births) of.backward[by] = on_backward_thread(process, by);
+    of.workspaces = facts.workspaces;
   }
   return all;
 }
@@ -204,12 +296,48 @@ bool judged_alike(const std::map<trace::process_id, process_clues::verdict>& bef
     const auto found = now.find(each.first);
     if (found == now.end()) return false;
     const process_clues::verdict &a = each.second, &b = found->second;
+    const auto has_all = [](const auto& earlier, const auto& later) {
+      return std::all_of(earlier.begin(), earlier.end(), [&](const auto& one) {
+        const auto same = later.find(one.first);
+        return same != later.end() && same->second == one.second;
+      });
+    };
     return a.stacks == b.stacks && a.backward_began == b.backward_began && a.began == b.began &&
-           std::all_of(a.backward.begin(), a.backward.end(), [&](const auto& thread) {
-             const auto same = b.backward.find(thread.first);
-             return same != b.backward.end() && same->second == thread.second;
-           });
+           has_all(a.backward, b.backward) && has_all(a.workspaces, b.workspaces);
   });
+}
+
+// --- blocks that live alone -----------------------------------------------------------------------------------------
+
+void birth_order::add(const block_record& block) {
+  const thread_key key{block.process, block.thread};
+  if (last_ == nullptr || last_key_ != key) {
+    last_ = &threads_[key];
+    last_key_ = key;
+  }
+  last_->here.emplace_back(block.born, block.id);
+}
+
+void birth_order::settle() {
+  last_ = nullptr;
+  for (auto& [key, of] : threads_) timeline::sort_runs(of.here, std::less<>());
+}
+
+bool birth_order::is_alone(const block_record& block) const {
+  const auto found = threads_.find({block.process, block.thread});
+  if (found == threads_.end() || !block.freed()) return false;
+  const of_thread& of = found->second;
+  const birth own{block.born, block.id};
+  if (own < of.before) return false;
+  const auto next = std::upper_bound(of.here.begin(), of.here.end(), own);
+  return next == of.here.end() || next->first >= block.died;
+}
+
+void birth_order::next_section() {
+  for (auto& [key, of] : threads_) {
+    if (!of.here.empty()) of.before = std::max(of.before, of.here.back());
+    of.here.clear();
+  }
 }
 
 // --- rules ----------------------------------------------------------------------------------------------------------
@@ -235,13 +363,17 @@ bool names_operators_of_networks(const trace::tables& tables) {
 category_judge::category_judge(const category_evidence& by)
     : by_(by), clues_(by.tables), names_operators_(names_operators_of_networks(by.tables)) {}
 
-block_category category_judge::of(const block_record& block, const block_touches& uses) {
+block_category category_judge::of(const block_record& block, const block_touches& uses, bool alone) {
   if (const auto tag = by_.tags.find(raw(block.alloc)); tag != by_.tags.end()) {
     const category said = category_of(by_.tables.text(tag->second));
     if (said != category::none) return {said, category_reason::tag};
   }
   if (!holds_tensors(block.layer) || of_other_framework(block)) return {};
-  return infer(block, uses);
+  return infer(block, uses, alone && !uses.as_data && uses.products > 0 && uses.count() > 1);
+}
+
+bool category_judge::asks_if_alone(const block_record& block, const block_touches& uses) {
+  return holds_tensors(block.layer) && block.freed() && !uses.as_data;
 }
 
 const category_judge::process_facts& category_judge::facts_of(trace::process_id process) {
@@ -258,8 +390,11 @@ const category_judge::process_facts& category_judge::facts_of(trace::process_id 
 }
 
 bool category_judge::on_backward_thread(const block_record& block) {
-  const auto [place, fresh] = backward_.try_emplace({block.process, block.thread}, false);
-  if (fresh) place->second = by_.clues.on_backward_thread(block.process, block.thread);
+  // Who requested what was there before the recording is not known.
+  if (block.thread == trace::thread_id::none && block.born_before()) return false;
+  const process_clues::requester by = process_clues::requester_of(birth_of(block), clues_);
+  const auto [place, fresh] = backward_.try_emplace({block.process, by}, false);
+  if (fresh) place->second = by_.clues.on_backward_thread(block.process, by);
   return place->second;
 }
 
@@ -280,6 +415,10 @@ bool category_judge::of_other_framework(const block_record& block) {
 
 bool category_judge::stays(const block_record& block, const process_facts& of) const {
   const time_ns died = block.freed() ? block.died : by_.span.end;
+  if (of.steps != nullptr && of.steps->steps.size() == 1) {
+    const time_range only = of.steps->steps.front().span;
+    return block.born < only.begin && (!block.freed() || died >= only.end);
+  }
   if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
   return died - block.born > (by_.span.end - of.began) / 2;  // Doubling it instead could overflow.
 }
@@ -291,7 +430,20 @@ time_ns category_judge::holds_until(const block_record& block) {
   return lived < (latest_time - of.began) / 2 ? of.began + 2 * lived : latest_time;
 }
 
-block_category category_judge::infer(const block_record& block, const block_touches& used) {
+/// Why a block of a forward or backward pass is a library's workspace; `none` if it is none. `lasts`: it stays, or is never freed.
+category_reason category_judge::is_of_library(const block_record& block, const block_touches& used, bool alone,
+                                              bool lasts) {
+  constexpr std::uint64_t least_products = 8;  // A result is written by one product and read by a few.
+  if (clues_.in_library(block.stack)) return category_reason::library_stack;
+  if (used.as_data || used.replays > 0) return category_reason::none;
+  if (lasts && used.products >= least_products) return category_reason::products_only;
+  const process_clues::birth born = birth_of(block);
+  if (lasts && by_.clues.is_first_of_workspace_size(born, process_clues::requester_of(born, clues_)))
+    return category_reason::workspace_size;
+  return alone ? category_reason::lived_alone : category_reason::none;
+}
+
+block_category category_judge::infer(const block_record& block, const block_touches& used, bool alone) {
   const process_facts& of = facts_of(block.process);
   const bool kept = stays(block, of);
   const clue says = clues_.of(block.stack);
@@ -310,27 +462,33 @@ block_category category_judge::infer(const block_record& block, const block_touc
   if (says == clue::hook) return {category::activation, category_reason::hook};
   const bool once = used.count() == 1;
   const bool backward_thread = says == clue::none && on_backward_thread(block);
-  if (says == clue::backward || backward_thread) {
+  const bool backward = says == clue::backward || backward_thread;
+  if (backward || says == clue::forward || (clues_.in_library(block.stack) && is_network(of)))
+    if (const category_reason why = is_of_library(block, used, alone, lasts); why != category_reason::none)
+      return {category::workspace, why};
+  if (backward) {
     if (!kept && once) return {category::workspace, category_reason::one_launch};
     return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
   }
   if (!is_network(of)) return {};
-  if (kept && says == clue::forward) return {category::workspace, category_reason::stays_from_first_step};
-  if (kept && early(block.born, of.steps)) {
-    if (of.steps == nullptr || block.born < of.steps->steps.front().span.begin)
+  if (kept && says == clue::forward && of.steps != nullptr)
+    return {category::workspace, category_reason::stays_from_first_step};
+  if (kept && says != clue::forward && early(block.born, of.steps)) {
+    if (of.steps == nullptr || block.born_before() || block.born < of.steps->steps.front().span.begin)
       return {category::weight, category_reason::stays_from_start};
     const bool after_backward = of.backward_began != trace::unknown_time && block.born > of.backward_began;
     const bool state = !of.stacks && after_backward;
     return {state ? category::optimizer_state : category::workspace, category_reason::stays_from_first_step};
   }
   if (once) return {category::workspace, category_reason::one_launch};
+  if (alone) return {category::workspace, category_reason::lived_alone};
   return {category::activation, category_reason::temporary};
 }
 
 process_clues clues_of(const memory_use& memory, const trace::tables& tables) {
   process_clues clues(tables);
   for (const block_record& block : memory.blocks())
-    if (block.allocated && holds_tensors(block.layer)) clues.add(block.process, block.thread, block.stack, block.born);
+    if (block.allocated && holds_tensors(block.layer)) clues.add(birth_of(block));
   return clues;
 }
 
@@ -339,14 +497,20 @@ std::vector<block_category> categorise(const memory_use& memory, const touch_ind
                                        const std::unordered_map<std::uint64_t, trace::string_id>& tags,
                                        const trace::tables& tables, time_range span) {
   category_judge judge({clues, steps, tags, tables, span});
+  birth_order births;
+  for (const block_record& block : memory.blocks())
+    if (!touches.empty() && block.allocated && holds_tensors(block.layer)) births.add(block);
+  births.settle();
   std::vector<block_category> all;
   all.reserve(memory.blocks().size());
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated) {
       all.emplace_back();
-    } else {
-      all.push_back(judge.of(block, holds_tensors(block.layer) ? touches.of(block) : block_touches{}));
+      continue;
     }
+    const block_touches uses = holds_tensors(block.layer) ? touches.of(block) : block_touches{};
+    const bool alone = !touches.empty() && judge.asks_if_alone(block, uses) && births.is_alone(block);
+    all.push_back(judge.of(block, uses, alone));
   }
   return all;
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/base/lower_case.hpp"
 #include "core/base/sort_runs.hpp"
 
 namespace sluice::analysis {
@@ -44,6 +45,20 @@ bool is_filling_kernel(std::string_view name) {
   return false;
 }
 
+bool is_product_kernel(std::string_view name) {
+  const std::string lower = lower_case(name);
+  const auto has = [&](std::string_view part) { return lower.find(part) != std::string::npos; };
+  // Attention reads its blocks as data. Triton names a kernel after all operators that are fused in it.
+  for (const std::string_view other : {"fmha", "flash", "attention", "triton_poi", "triton_red", "triton_per"})
+    if (has(other)) return false;
+  for (const std::string_view part :
+       {"gemm",  "gemv",   "cutlass",  "cublas", "nvjet",      "xmma",      "splitk", "cijk_",
+        "cudnn", "miopen", "convol",   "conv_",  "conv1d",     "conv2d",    "conv3d", "wgrad",
+        "dgrad", "fprop",  "winograd", "fft",    "nchwtonhwc", "nhwctonchw"})
+    if (has(part)) return true;
+  return false;
+}
+
 void sort_by_graph(std::vector<block_graph_use>& uses) {
   std::stable_sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.use.graph < b.use.graph; });
 }
@@ -57,6 +72,8 @@ void uses_so_far::add(const uses_so_far& others) {
   copy_calls += others.copy_calls;
   copies += others.copies;
   replays += others.replays;
+  products += others.products;
+  as_data = as_data || others.as_data;
   if (others.first_kernel != trace::unknown_time) keep_earlier(first_kernel, others.first_kernel);
   if (others.from_host.count == 0) return;
   from_host.first = from_host.count == 0 ? others.from_host.first : std::min(from_host.first, others.from_host.first);
@@ -66,7 +83,7 @@ void uses_so_far::add(const uses_so_far& others) {
 }
 
 block_touches uses_so_far::all() const {
-  return {first, last, kernels, std::max(copies, copy_calls), replays, first_kernel, from_host};
+  return {first, last, kernels, std::max(copies, copy_calls), replays, products, as_data, first_kernel, from_host};
 }
 
 touch_index::uses_of_block& touch_index::at(trace::block_id id) {
@@ -80,7 +97,9 @@ const touch_index::named_work& touch_index::work_of(trace::string_id name, const
   const auto [place, fresh] = named_.try_emplace(raw(name));
   if (fresh) {
     const std::string_view text = tables.text(name);
-    place->second = {is_copying_call(text), is_filling_kernel(text)};
+    const bool copies = is_copying_call(text);
+    const bool fills = copies ? text.find("emset") != std::string_view::npos : is_filling_kernel(text);
+    place->second = {copies, fills, !copies && !fills && is_product_kernel(text)};
   }
   last_name_ = name;
   return last_named_ = place->second;
@@ -97,6 +116,8 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
     const named_work work = work_of(row.name, tables);
     const bool copy = work.copies;
     ++(copy ? of.copy_calls : of.kernels);
+    of.products += work.products ? 1 : 0;
+    of.as_data = of.as_data || !(work.fills || work.products);
     if (!copy) {
       keep_earlier(of.first_kernel, bounded(row.time));
       add_access(block, row.process, bounded(row.time), 0, work.fills ? access_kind::clear : access_kind::kernel);
@@ -105,7 +126,8 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   }
   uses_of_block& of = at(row.block);
   bool& moves = moving_[raw(row.graph)];
-  moves = moves || (work_of(row.name, tables).copies && tables.text(row.name).find("emcpy") != std::string_view::npos);
+  const named_work& work = work_of(row.name, tables);
+  moves = moves || (work.copies && !work.fills);
   for (const std::uint32_t known : of.graphs) {
     graph_use& same = graph_uses_[known];
     if (same.graph != row.graph) continue;
@@ -153,6 +175,7 @@ void touch_index::add_copy(const Copy& row, time_ns time) {
     uses_of_block& block = at(id);
     uses_so_far& of = block.direct;
     ++of.copies;
+    of.as_data = true;
     join(of.first, of.last, {time, row.id});
     const bool written = id == row.destination_block;
     const bool uploaded = written && row.direction == trace::direction::h2d;

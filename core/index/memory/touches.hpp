@@ -39,6 +39,8 @@ struct block_touches {
   std::uint64_t kernels = 0;                   ///< Kernel launches with the block as argument, except in graphs.
   std::uint64_t copies = 0;                    ///< Copies and memsets.
   std::uint64_t replays = 0;                   ///< Launches of CUDA graphs with a node that uses the block.
+  std::uint64_t products = 0;                  ///< Of `kernels`, those for which `is_product_kernel` holds.
+  bool as_data = false;                        ///< See `uses_so_far`.
   time_ns first_kernel = trace::unknown_time;  ///< First of `kernels` and `replays`.
   arrivals from_host;
   [[nodiscard]] std::uint64_t count() const { return kernels + copies + replays; }
@@ -53,6 +55,10 @@ struct uses_so_far {
   std::uint64_t copy_calls = 0;  ///< Touch rows of calls that copy or set memory.
   std::uint64_t copies = 0;      ///< Transfer and memset rows; may be of the same copies as `copy_calls`.
   std::uint64_t replays = 0;
+  std::uint64_t products = 0;  ///< Of `kernels`, those for which `is_product_kernel` holds.
+  /// A copy reads or writes the block, or a kernel that is no product and does more than fill. So what is in it matters. Does
+  /// not count the nodes of graphs.
+  bool as_data = false;
   time_ns first_kernel = trace::unknown_time;
   arrivals from_host;
   /// Adds the uses in other rows. The order of calls does not matter.
@@ -190,8 +196,9 @@ class touch_index {
   void add_copy(const Copy& row, time_ns time);
   /// What the name of a kernel or call says.
   struct named_work {
-    bool copies = false;  ///< The call copies or sets memory.
-    bool fills = false;   ///< The kernel only fills.
+    bool copies = false;    ///< The call copies or sets memory.
+    bool fills = false;     ///< The kernel, or call, only fills.
+    bool products = false;  ///< `is_product_kernel`
   };
   const named_work& work_of(trace::string_id name, const trace::tables& tables);
 
@@ -223,5 +230,8 @@ class touch_index {
 /// True if a kernel of this name sets all elements of its output to one value, as PyTorch's `zero_` and `fill_` and
 /// CuPy's `fill` do. Judges by the names that these frameworks give their kernels.
 [[nodiscard]] bool is_filling_kernel(std::string_view name);
+/// True if a kernel of this name is a part of a matrix product or a convolution: one of cuBLAS, cuDNN, CUTLASS, rocBLAS or
+/// MIOpen. Judges by the names in these libraries' binaries. These are what takes scratch memory.
+[[nodiscard]] bool is_product_kernel(std::string_view name);
 
 }  // namespace sluice::analysis

@@ -304,12 +304,13 @@ class stack_lines {
 
 std::vector<phased_block> phases_of(const step_evidence& by) {
   stack_clues clues(by.tables);
-  std::map<trace::thread_id, bool> backward;
+  std::map<process_clues::requester, bool> backward;
   std::vector<phased_block> all;
   all.reserve(by.blocks.size());
   for (const block_record* block : by.blocks) {
-    const auto [place, fresh] = backward.try_emplace(block->thread, false);
-    if (fresh) place->second = by.clues.on_backward_thread(by.process, block->thread);
+    const process_clues::requester from = process_clues::requester_of(birth_of(*block), clues);
+    const auto [place, fresh] = backward.try_emplace(from, false);
+    if (fresh) place->second = by.clues.on_backward_thread(by.process, from);
     const clue says = clues.of(block->stack);
     const step_phase phase = place->second || says == clue::backward       ? step_phase::backward
                              : says == clue::optimizer                     ? step_phase::optimizer

@@ -69,7 +69,7 @@ struct stored_figures {
 };
 
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes.
-inline constexpr std::uint32_t stored_figures_version = 9;
+inline constexpr std::uint32_t stored_figures_version = 10;
 /// Readers ignore stored figures of other versions than from this one to `stored_figures_version`. A recording that has
 /// only such figures stays readable: its figures are computed from its events again. Version 4 added what findings need
 /// to know about waste; version 5 what copies to the host moved, zeros, what is said of an allocation that failed for want
@@ -77,7 +77,8 @@ inline constexpr std::uint32_t stored_figures_version = 9;
 /// with their uses, what ranks need, tensors held in two types, growth that fragmentation forced, and the ranges in which
 /// gaps lie. Versions from 6 on are still read: version 7 added gaps for which locks are the cause, and counts what is idle by
 /// the work of its own process; version 8 added what hooks of modules make to the reasons of categories; version 9
-/// how long ranks wait in rare waits.
+/// how long ranks wait in rare waits; version 10 tells libraries' workspaces from gradients, and takes what a program frees while
+/// it goes on for no growth.
 inline constexpr std::uint32_t oldest_stored_figures = 6;
 /// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";

@@ -294,7 +294,9 @@ void recording_scan::take_block(const trace::alloc_event& row, time_ns born) {
   const bool counts = (row.flags & trace::ipc_import) == 0;
   if (counts && row.layer == trace::layer::driver && row.pool != trace::pool_id::none) with_segments_.insert(row.pool);
   if (is_device_resident(row.kind)) memories_[row.process].insert({row.device, row.layer, row.kind});
-  if (holds_tensors(row.layer)) clues_.add(row.process, row.thread, row.stack, bounded(born));
+  if (!holds_tensors(row.layer)) return;
+  const bool before = (row.flags & trace::born_before) != 0;
+  clues_.add({row.process, row.thread, row.stream, row.stack, bounded(born), row.bytes, before});
 }
 
 void recording_scan::take(const trace::api_call_event& row) {

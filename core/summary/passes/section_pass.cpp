@@ -226,6 +226,7 @@ class section_pass::state {
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
     const bool last = section + 1 == begins_.size();
     malformed_ += memory.malformed();
+    take_births(births_, run_of(section, begins_), memory);
     for (std::size_t i = 0; i < memory.blocks().size(); ++i) {
       const block_record& block = memory.blocks()[i];
       uses_so_far uses = uses_here.so_far(block);
@@ -248,6 +249,7 @@ class section_pass::state {
       }
       finish(block, uses, categories);
     }
+    births_.next_section();
     uses_here.for_each_block([&](trace::block_id id) {
       if (memory.known(id)) return;
       block_record unknown;
@@ -263,12 +265,19 @@ class section_pass::state {
     for (auto& [born, rows] : categories) into_->add_categories(born, rows);
   }
 
-  /// Called when all about the block is known.
+  static void take_births(birth_order& into, time_range run, const memory_use& memory) {
+    for (const block_record& block : memory.blocks())
+      if (block.allocated && holds_tensors(block.layer) && run.holds(block.born)) into.add(block);
+    into.settle();
+  }
+
+  /// Called when all about the block is known, in the section in which it ends.
   void finish(const block_record& block, const uses_so_far& uses,
               std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     done_.insert(raw(block.id));
     saved_block made{block, {}, uses.all()};
-    made.category = judge_->of(block, made.uses);
+    made.alone = category_judge::asks_if_alone(block, made.uses) && births_.is_alone(block);
+    made.category = judge_->of(block, made.uses, made.alone);
     made.disputed = disputed_.contains(raw(block.id));
     const bool keep = is_kept(made, begins_);
     if (!made.crosses && !made.disputed && made.category.what != category::none)
@@ -344,12 +353,15 @@ class section_pass::state {
       const auto part = read_blocks(section, {}, {});
       const auto uses_here = read_uses(section);
       if (!part || !uses_here) return false;
+      birth_order births;
+      take_births(births, run_of(section, begins_), part->memory());
       for (const std::uint64_t id : ids) {
         const block_record* block = part->memory().find(trace::block_id{id});
         if (block == nullptr) continue;
         uses_so_far uses = uses_here->touches().so_far(*block);
         saved_block made{*block, {}, uses.all()};
-        made.category = judge_->of(made.block, made.uses);
+        made.alone = category_judge::asks_if_alone(*block, made.uses) && births.is_alone(*block);
+        made.category = judge_->of(made.block, made.uses, made.alone);
         amend(made, uses, late_words_.at(id), categories);
         if (is_kept(made, begins_)) kept_.push_back(std::move(made));
       }
@@ -363,7 +375,7 @@ class section_pass::state {
     count(kept, -1);
     uses.add(late.uses);
     kept.uses = uses.all();
-    kept.category = judge_->of(kept.block, kept.uses);
+    kept.category = judge_->of(kept.block, kept.uses, kept.alone);
     kept.disputed = kept.disputed || late.disputed;
     count(kept, 1);
     if (!kept.crosses && !kept.disputed)
@@ -490,7 +502,8 @@ class section_pass::state {
   bool freed_known_ = false;
 
   std::vector<block_record> carried_;
-  std::vector<uses_so_far> carried_uses_;                ///< For each of `carried_`: in the sections before.
+  std::vector<uses_so_far> carried_uses_;  ///< For each of `carried_`: in the sections before.
+  birth_order births_;
   std::vector<trace::last_sample_row> samples_before_;   ///< Of pools and devices.
   std::vector<trace::last_sample_row> counters_before_;  ///< Of counters.
 

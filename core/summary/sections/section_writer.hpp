@@ -32,6 +32,7 @@ struct saved_block {
       0;  ///< The section boundary that stores the block (boundary_blocks.hpp); if it crosses none, its birth section.
   bool crosses = false;   ///< It crosses a boundary, or its death is inferred. If false, only its uses are stored.
   bool disputed = false;  ///< The block has contradictory rows somewhere, so all sections must know it.
+  bool alone = false;     ///< `birth_order::is_alone`, where that matters. Not stored.
 };
 
 /// The starts of the sections, clamped to valid times (`bounded`).

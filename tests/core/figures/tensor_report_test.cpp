@@ -111,6 +111,23 @@ TEST(steps, are_not_found_where_nothing_repeats) {
   EXPECT_TRUE(all.index.tensors(*all.snapshot)->steps->lists().empty());
 }
 
+TEST(steps, may_be_one_that_the_profiler_names_if_it_holds_the_work) {
+  for (const bool holds_the_work : {true, false}) {
+    recording made;
+    made.standard_tables();
+    made.add_range(1000, 2000, "ProfilerStep#7");
+    made.add_range(1000, 2000, "step");
+    for (time_ns i = 0; i < 10; ++i) made.add_kernel((holds_the_work ? 1500 : 10) + i * 90, 3000);
+    made.close();
+    const indexed all(made.open());
+    const step_list found = all.index.step_marks().of(trace::process_id{1}, 5000);
+    ASSERT_EQ(found.steps.size(), holds_the_work ? 1U : 0U);
+    if (!holds_the_work) continue;
+    EXPECT_EQ(found.source, step_source::profiler_ranges);
+    EXPECT_EQ(found.steps[0].number, 7);
+  }
+}
+
 TEST(steps, of_ranges_in_one_another_are_the_outer_ones) {
   recording made;
   made.standard_tables();
@@ -152,6 +169,8 @@ TEST(categories, are_mostly_right_with_less_to_go_by) {
       << "backward stacks that go on as the forward lines'";
   EXPECT_GT(read_training({.named_threads = false, .linked_backward = true}).right(), 0.999) << "and without names";
   EXPECT_GT(read_training({.keep_gradients = true}).right(), 0.999) << "gradients that stay";
+  EXPECT_GT(read_training({.libraries = true}).right(), 0.999) << "workspaces of the backward thread";
+  EXPECT_GT(read_training({.linked_backward = true, .keep_gradients = true, .libraries = true}).right(), 0.999);
 }
 
 TEST(categories, add_up_to_the_layer_at_any_time) {
@@ -274,8 +293,8 @@ TEST(categories, of_what_a_hook_of_a_module_keeps_are_activations) {
   const auto found = of.categories();
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0], category::activation);
-  EXPECT_EQ(found[1], category::workspace) << "as any block that stays and was made in a forward pass";
-  EXPECT_EQ(found[2], category::workspace);
+  EXPECT_EQ(found[1], category::activation) << "as any block of a forward pass";
+  EXPECT_EQ(found[2], category::activation);
 }
 
 TEST(categories, of_a_moved_model_are_weights_however_long_it_lives) {

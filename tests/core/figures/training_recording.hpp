@@ -26,6 +26,9 @@ struct training_options {
   bool keep_gradients = false;   ///< zero_grad(set_to_none=False).
   bool leak = false;             ///< Each step keeps 2 MiB.
   bool hold_output = false;      ///< The output stays until the next step's replaces it.
+  /// The backward thread has a workspace that it keeps, as cuBLAS's, and the first pass tries convolutions with workspaces that
+  /// live for one call, as cuDNN's benchmark does.
+  bool libraries = false;
 };
 
 /// Writes the training into `into`; `truth` says what each framework block is for.
@@ -39,6 +42,7 @@ class training {
     build_model();
     for (int step = 0; step < is_.steps; ++step) one_step(step);
     for (const std::uint64_t block : {input_, output_, loss_}) release(block);
+    release(backward_scratch_);
     for (auto* group : {&weights_, &gradients_, &state_})
       for (const std::uint64_t block : *group) release(block);
   }
@@ -124,6 +128,7 @@ class training {
     const time_ns enqueued = tick();
     if (is_.touches)
       for (const std::uint64_t block : blocks) {
+        if (block == 0) continue;
         auto row = into_.event<trace::touch_event>(enqueued);
         row.block = trace::block_id{block};
         row.stream = trace::stream_id{1};
@@ -193,7 +198,7 @@ class training {
     input_ = fresh;
     copy_in(input_);
     forward(step);
-    backward();
+    backward(step);
     optimize(step);
     if (is_.leak) make(2 * mib, category::activation, forward_);
     end_step(step);
@@ -225,19 +230,50 @@ class training {
     launch("mean", {loss_});
   }
 
-  void backward() {
+  /// Zeroes counters that kernels find there.
+  void clear(std::uint64_t block) {
+    auto row = into_.event<trace::memset_event>(tick());
+    row.enqueued = row.time;
+    row.end = row.time + 1'000;
+    row.block = trace::block_id{block};
+    row.bytes = 512;
+    row.device = trace::device_id{1};
+    row.stream = trace::stream_id{1};
+    into_.writer().add(row);
+  }
+
+  void try_convolutions(std::uint64_t from) {
+    for (std::uint64_t i = 1; i <= 4; ++i) {
+      const std::uint64_t tried = make(i * 80 * mib, category::workspace, backward_, backward_thread);
+      clear(tried);
+      for (int call = 0; call < 3; ++call) launch("sm90_xmma_dgrad_implicit_gemm", {from, tried}, backward_thread);
+      release(tried);
+    }
+  }
+
+  void backward(int step) {
+    if (is_.libraries && step == 0) backward_scratch_ = make(32 * mib, category::workspace, backward_, backward_thread);
     std::uint64_t above = make(is_.activation_bytes, category::gradient, backward_, backward_thread);
     launch("nll_loss_backward", {loss_, output_, above}, backward_thread);
     if (!is_.hold_output) {
       release(output_);
       output_ = 0;
     }
+    if (is_.libraries && step == 0) try_convolutions(above);
     for (std::size_t i = weights_.size(); i-- > 0;) {
       // Nobody asks for the gradient of the input.
       const std::uint64_t below =
           i == 0 ? 0 : make(is_.activation_bytes, category::gradient, backward_, backward_thread);
-      if (gradients_[i] == 0) gradients_[i] = make(is_.weight_bytes, category::gradient, backward_, backward_thread);
-      launch("gemm_nt", {above, activations_[i], gradients_[i]}, backward_thread);
+      const std::uint64_t fresh = make(is_.weight_bytes, category::gradient, backward_, backward_thread);
+      if (is_.libraries) clear(backward_scratch_);
+      launch("gemm_nt", {above, activations_[i], fresh, backward_scratch_}, backward_thread);
+      // What is there already is added to.
+      if (gradients_[i] != 0) {
+        launch("add", {gradients_[i], fresh}, backward_thread);
+        release(fresh);
+      } else {
+        gradients_[i] = fresh;
+      }
       if (i > 0) launch("gemm_nn", {above, weights_[i], below}, backward_thread);
       release(above);
       release(activations_[i]);
@@ -268,7 +304,7 @@ class training {
   std::uint64_t correlation_ = 0;
   trace::stack_id root_{}, main_{}, model_{}, data_{}, forward_{}, backward_{}, optimizer_{}, linked_{};
   std::vector<std::uint64_t> weights_, gradients_, state_, activations_;
-  std::uint64_t input_ = 0, output_ = 0, loss_ = 0, scratch_ = 0;
+  std::uint64_t input_ = 0, output_ = 0, loss_ = 0, scratch_ = 0, backward_scratch_ = 0;
   std::vector<time_ns> begins_;
   std::map<std::uint64_t, analysis::category> truth_;
 };

@@ -71,6 +71,30 @@ TEST_F(touches, keep_the_first_and_the_last_whatever_order_they_come_in) {
   EXPECT_EQ(index_.touches(), 200U);
 }
 
+TEST_F(touches, tell_products_from_kernels_that_read_a_block_as_data) {
+  testing::recording made;
+  std::uint64_t event = 0;
+  const auto touched_by = [&](std::uint64_t id, std::string_view name) {
+    auto row = touch_at(1, ++event, id);
+    row.name = made.text(name);
+    tables_.strings.put({row.name, std::string(name)});
+    index_.add(row, tables_);
+  };
+  touched_by(1, "sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n");
+  touched_by(1, "cuMemsetD8Async");
+  touched_by(1, "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE");
+  touched_by(2, "_ZN5cudnn3cnn4wgrad2d_grouped_direct_kernel");
+  touched_by(2, "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEE");
+  touched_by(3, "cuMemcpyDtoDAsync_v2");
+  touched_by(4, "triton_poi_fused_convolution_relu_3");
+  touched_by(5, "fmha_cutlassF_f32_aligned_64x64_rf_sm80");
+  index_.settle();
+  EXPECT_EQ(index_.of(block(1, 0)).products, 1U);
+  EXPECT_FALSE(index_.of(block(1, 0)).as_data) << "what fills does not read";
+  EXPECT_EQ(index_.of(block(2, 0)).products, 1U);
+  for (const std::uint64_t read : {2, 3, 4, 5}) EXPECT_TRUE(index_.of(block(read, 0)).as_data) << read;
+}
+
 TEST_F(touches, say_nothing_of_a_block_that_nothing_names) {
   EXPECT_TRUE(index_.empty());
   EXPECT_FALSE(index_.of(block(1, 0)).first.known());

@@ -18,6 +18,7 @@
 #include "core/summary/figures/recording_facts_format.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/model/row_references.hpp"
+#include "tests/core/figures/training_recording.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
@@ -218,6 +219,27 @@ TEST(sweep_of_a_random_recording, finds_what_an_index_of_all_knows) {
     save_of_all(of_all.made, begins);
     save_part_after_part(swept.made, begins);
     expect_same_parts(of_all.made, swept.made, hostile);
+  });
+}
+
+/// What blocks are for hangs on what else the program does while they live, in whatever section.
+TEST(sweep_of_a_training, finds_what_an_index_of_all_knows) {
+  testing::for_each_seed(1, 40, [](std::uint64_t seed) {
+    const testing::training_options how{.named_threads = seed % 2 == 0,
+                                        .linked_backward = seed % 3 == 0,
+                                        .keep_gradients = seed % 5 == 0,
+                                        .libraries = true};
+    recording of_all(64), swept(64);
+    testing::training(of_all, how).tell();
+    testing::training told(swept, how);
+    told.tell();
+    std::mt19937_64 random(seed);
+    std::set<time_ns> begins{0};
+    for (std::uint64_t i = 0; i < 1 + 4 * seed; ++i)
+      begins.insert(static_cast<time_ns>(random() % static_cast<std::uint64_t>(told.now())));
+    save_of_all(of_all, {begins.begin(), begins.end()});
+    save_part_after_part(swept, {begins.begin(), begins.end()});
+    expect_same_parts(of_all, swept);
   });
 }
 

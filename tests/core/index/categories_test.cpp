@@ -1,0 +1,240 @@
+// What blocks are said to be for, where little is known of them: no steps, no threads, or no uses. See also tensor_report_test.cpp.
+
+#include "core/index/memory/categories.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/index/tensor_facts.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/stacks.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::indexed;
+using testing::mib;
+using testing::native;
+using testing::python;
+using testing::recording;
+
+constexpr std::uint64_t cublas_workspace = 32 * mib;
+
+/// Blocks of PyTorch in a process, made one by one.
+class made_blocks {
+ public:
+  made_blocks() : stack(made) { made.standard_tables(); }
+
+  struct what {
+    time_ns born = 0;
+    time_ns died = trace::unknown_time;
+    trace::stack_id stack{};
+    std::uint64_t bytes = mib;
+    std::uint64_t thread = 0;  ///< A snapshot of PyTorch knows none.
+    std::uint64_t flags = 0;
+  };
+  std::uint64_t add(const what& of) {
+    auto row = made.event<trace::alloc_event>(of.born);
+    row.thread = trace::thread_id{of.thread};
+    row.block = trace::block_id{++blocks_};
+    row.kind = trace::memory_kind::device;
+    row.layer = trace::layer::framework;
+    row.device = trace::device_id{1};
+    row.bytes = of.bytes;
+    row.stack = of.stack;
+    row.flags = of.flags;
+    made.writer().add(row);
+    if (of.died != trace::unknown_time) made.add_free(of.died, blocks_, trace::layer::framework);
+    return blocks_;
+  }
+  void launch(time_ns time, std::string_view kernel, std::initializer_list<std::uint64_t> blocks) {
+    for (const std::uint64_t block : blocks) {
+      auto row = made.event<trace::touch_event>(time);
+      row.block = trace::block_id{block};
+      row.name = made.text(kernel);
+      made.writer().add(row);
+    }
+  }
+  void clear(time_ns time, std::uint64_t block) {
+    auto row = made.event<trace::memset_event>(time);
+    row.block = trace::block_id{block};
+    row.enqueued = time;
+    row.end = time + 1;
+    made.writer().add(row);
+  }
+  void mark_steps(std::initializer_list<time_ns> begins) {
+    std::int64_t number = 0;
+    for (const time_ns begin : begins) {
+      auto row = made.event<trace::marker_event>(begin);
+      row.step = number++;
+      made.writer().add(row);
+    }
+  }
+  std::vector<category> categories() {
+    made.close();
+    const indexed all(made.open());
+    std::vector<category> found;
+    for (const block_category& each : all.index.tensors(*all.snapshot)->categories) found.push_back(each.what);
+    return found;
+  }
+
+  trace::stack_id main() { return stack({python("main", "/home/me/train.py", 12)}); }
+  trace::stack_id forward() {
+    return stack({python("Net.forward", "/home/me/net.py", 33), python("main", "/home/me/train.py", 20)});
+  }
+  trace::stack_id calls_backward() {
+    return stack(
+        {python("_make_grads", "/x/torch/autograd/__init__.py", 200), python("main", "/home/me/train.py", 21)});
+  }
+
+  recording made;
+  testing::stack_maker stack;
+
+ private:
+  std::uint64_t blocks_ = 0;
+};
+
+// --- frames ---------------------------------------------------------------------------------------------------------
+
+clue of_native(std::string_view function) { return stack_clues::of_frame("??", function); }
+
+TEST(clues, of_autograd_are_backward_only_where_a_backward_pass_runs) {
+  for (const char* backward :
+       {"torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)",
+        "torch::autograd::generated::AddmmBackward0", "torch::autograd::Node::operator()(std::vector<at::Tensor>&&)",
+        "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)",
+        "torch::autograd::python::PythonEngine::thread_init(int, std::shared_ptr<torch::autograd::ReadyQueue> const&)",
+        "torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)", "[inferred: the backward of]",
+        "autograd::engine::evaluate_function: MmBackward0"})
+    EXPECT_EQ(of_native(backward), clue::backward) << backward;
+  for (const char* anywhere :
+       {"torch::autograd::VariableType::(anonymous namespace)::bmm(c10::DispatchKeySet, at::Tensor const&)",
+        "torch::autograd::VariableType::(anonymous namespace)::convolution_backward(c10::DispatchKeySet)",
+        "torch::autograd::THPVariable_bmm(_object*, _object*, _object*)", "THPFunction_apply(_object*, _object*)",
+        "torch::autograd::Function<MyBackward>::apply<at::Tensor&>(at::Tensor&)"})
+    EXPECT_EQ(of_native(anywhere), clue::none) << anywhere;
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/autograd/__init__.py", "_make_grads"), clue::backward);
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/autograd/graph.py", "_engine_run_backward"), clue::backward);
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/autograd/function.py", "BackwardCFunction.apply"), clue::backward);
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/autograd/function.py", "Function.apply"), clue::none);
+  EXPECT_EQ(stack_clues::of_frame("/x/torch/autograd/grad_mode.py", "no_grad.__enter__"), clue::none);
+}
+
+TEST(clues, are_in_the_names_of_the_profilers_ranges) {
+  EXPECT_EQ(stack_clues::of_frame("", "Optimizer.step#AdamW.step"), clue::optimizer);
+  EXPECT_EQ(stack_clues::of_frame("", "nn.Module: Linear_0"), clue::forward);
+  EXPECT_EQ(stack_clues::of_frame("", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), clue::data);
+}
+
+TEST(categories, of_what_libraries_request_are_workspace) {
+  made_blocks of;
+  const auto in_forward = [&](const char* function) {
+    return of.stack({native("c10::cuda::CUDACachingAllocator::malloc", "libc10_cuda.so"),
+                     native(function, "libtorch_cuda.so"), python("Net.forward", "/home/me/net.py", 33),
+                     python("main", "/home/me/train.py", 20)});
+  };
+  of.add({.born = 10, .died = 20, .stack = in_forward("at::native::run_conv_plan(cudnnContext*, at::Tensor const&)")});
+  of.add({.born = 30, .stack = in_forward("at::cuda::getCurrentCUDABlasHandle()")});
+  of.add({.born = 40, .died = 50, .stack = in_forward("at::native::empty_cuda(c10::ArrayRef<long>)")});
+  EXPECT_EQ(of.categories(), (std::vector{category::workspace, category::workspace, category::activation}));
+}
+
+// --- without steps --------------------------------------------------------------------------------------------------
+
+TEST(categories, of_a_forward_pass_that_is_all_there_is_are_activations) {
+  made_blocks of;
+  of.add({.born = 10, .died = 900, .stack = of.forward()});
+  of.add({.born = 20, .died = 980, .stack = of.forward()});
+  of.add({.born = 30, .stack = of.forward()});
+  of.made.add_range(0, 1000);
+  EXPECT_EQ(of.categories(), (std::vector{category::activation, category::activation, category::activation}))
+      << "however long they live, and to an error for want of memory";
+}
+
+// --- one step -------------------------------------------------------------------------------------------------------
+
+TEST(categories, of_what_lives_over_the_only_step_are_those_of_what_stays) {
+  made_blocks of;
+  of.add({.born = 10, .stack = of.main()});
+  of.add({.born = 100, .died = 180, .stack = of.forward()});
+  of.add({.born = 110, .died = 150, .stack = of.forward()});
+  of.made.add_range(100, 200, "ProfilerStep#3");
+  EXPECT_EQ(of.categories(), (std::vector{category::weight, category::activation, category::activation}));
+}
+
+// --- without threads ------------------------------------------------------------------------------------------------
+
+TEST(categories, without_threads_are_gradients_where_no_python_runs_and_passes_do) {
+  for (const bool calls_backward : {true, false}) {
+    made_blocks of;
+    of.add({.born = 10, .died = 50, .stack = of.forward()});
+    of.add({.born = 20, .died = 21, .stack = calls_backward ? of.calls_backward() : of.main()});
+    of.add({.born = 30, .died = 45});
+    EXPECT_EQ(of.categories().at(2), calls_backward ? category::gradient : category::activation);
+  }
+}
+
+// --- workspaces by their uses ---------------------------------------------------------------------------------------
+
+/// Two blocks of the backward pass that stay: in each step products write to both, and an optimizer reads one of them.
+TEST(categories, of_what_only_products_name_step_after_step_are_workspace) {
+  made_blocks of;
+  const trace::stack_id backward = of.stack({native("torch::autograd::generated::AddmmBackward0", "libtorch.so")});
+  const std::uint64_t scratch = of.add({.born = 110, .stack = backward, .bytes = cublas_workspace, .thread = 1});
+  const std::uint64_t gradient = of.add({.born = 120, .stack = backward, .bytes = cublas_workspace, .thread = 1});
+  of.mark_steps({100, 200, 300, 400});
+  for (time_ns step = 100; step <= 400; step += 100) {
+    of.clear(step + 30, scratch);
+    for (time_ns layer = 0; layer < 3; ++layer) of.launch(step + 31 + layer, "nvjet_hsh_64x8_NTT", {scratch, gradient});
+    of.launch(step + 40, "multi_tensor_apply_kernel", {gradient});
+  }
+  EXPECT_EQ(of.categories(), (std::vector{category::workspace, category::gradient}));
+}
+
+/// What the backward pass makes, lives for 20 ns, and is named by two kernels.
+struct passing_block {
+  std::string_view kernel = "sm90_xmma_wgrad_implicit_gemm_f32";
+  bool other_born = false;  ///< Another block is born while it lives.
+
+  [[nodiscard]] category category_of_it() const {
+    made_blocks of;
+    const trace::stack_id backward =
+        of.stack({native("torch::autograd::generated::ConvolutionBackward0", "libtorch.so")});
+    of.add({.born = 100, .died = 200, .stack = of.forward(), .thread = 1});
+    const std::uint64_t block = of.add({.born = 110, .died = 130, .stack = backward, .thread = 1});
+    of.add({.born = other_born ? 120 : 130, .died = 200, .stack = backward, .thread = 1});
+    of.add({.born = 121, .died = 200, .stack = of.forward(), .thread = 2});
+    of.clear(111, block);
+    of.launch(112, kernel, {block});
+    of.launch(113, "sm90_xmma_wgrad_implicit_gemm_f32", {block});
+    return of.categories().at(1);
+  }
+};
+
+TEST(categories, of_what_lives_for_one_call_of_a_library_are_workspace) {
+  EXPECT_EQ(passing_block{}.category_of_it(), category::workspace);
+  EXPECT_EQ((passing_block{.other_born = true}.category_of_it()), category::gradient) << "a result was made of it";
+  EXPECT_EQ((passing_block{.kernel = "vectorized_elementwise_kernel"}.category_of_it()), category::gradient)
+      << "which reads it";
+}
+
+// --- workspaces by their size ---------------------------------------------------------------------------------------
+
+TEST(categories, of_the_first_block_that_stays_and_is_as_large_as_a_workspace_are_workspace_where_no_uses_are_known) {
+  made_blocks of;
+  of.add({.born = 0, .bytes = cublas_workspace, .flags = trace::born_before});
+  of.add({.born = 10, .died = 100, .stack = of.forward()});
+  of.add({.born = 20, .died = 21, .stack = of.calls_backward()});
+  of.add({.born = 30, .bytes = cublas_workspace});
+  of.add({.born = 40, .bytes = cublas_workspace});
+  of.add({.born = 50, .died = 100, .stack = of.forward()});
+  const auto found = of.categories();
+  EXPECT_EQ(found[0], category::weight) << "nothing tells where it is from";
+  EXPECT_EQ(found[3], category::workspace);
+  EXPECT_EQ(found[4], category::gradient) << "of a weight that is as large";
+}
+
+}  // namespace
+}  // namespace sluice::analysis
