@@ -409,13 +409,15 @@ class chrome_importer {
       }
       case chrome_category::python_function: {
         const chrome_track& track = track_of(event);
-        parts_->python.add(track.thread, begin, end, event.name);
+        parts_->python.add(track.thread, begin, end, event.name, trace::frame_kind::python);
         parts_->slices.add_range(event, begin, end, track_of(event));
         ++read_[python_functions];
         break;
       }
       default:
         parts_->slices.add_range(event, begin, end, track_of(event));
+        if (python_calls::tells_phase(event.name))
+          parts_->python.add(track_of(event).thread, begin, end, event.name, trace::frame_kind::unknown);
         ++read_[event.category == chrome_category::cpu_op            ? ops
                 : event.category == chrome_category::user_annotation ? annotations
                                                                      : ranges];

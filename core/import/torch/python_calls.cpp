@@ -41,7 +41,15 @@ python_name read_name(std::string_view name) {
 
 }  // namespace
 
-void python_calls::add(trace::thread_id thread, trace::time_ns begin, trace::time_ns end, std::string_view name) {
+bool python_calls::tells_phase(std::string_view name) {
+  for (const std::string_view begin :
+       {"autograd::engine::evaluate_function: ", "Optimizer.step#", "Optimizer.zero_grad#", "enumerate(DataLoader)#"})
+    if (name.starts_with(begin)) return true;
+  return false;
+}
+
+void python_calls::add(trace::thread_id thread, trace::time_ns begin, trace::time_ns end, std::string_view name,
+                       trace::frame_kind kind) {
   if (calls_.size() == most_calls) {
     ++left_out_;
     return;
@@ -52,7 +60,7 @@ void python_calls::add(trace::thread_id thread, trace::time_ns begin, trace::tim
   made.name = static_cast<std::uint32_t>(raw(out_.intern(name)));
   made.thread = static_cast<std::uint32_t>(raw(thread));
   calls_.push_back(made);
-  names_.try_emplace(made.name, name);
+  names_.try_emplace(made.name, called{std::string(name), kind});
 }
 
 /// By thread, and there from the outer to the inner.
@@ -108,9 +116,10 @@ trace::stack_id python_calls::child(trace::stack_id parent, trace::frame_id fram
 trace::frame_id python_calls::frame_of(std::uint32_t name) {
   trace::frame_id& known = frames_[name];
   if (known != trace::frame_id::none) return known;
-  python_name read = read_name(names_[name]);
+  const called& of = names_[name];
+  const python_name read = read_name(of.name);
   trace::frame_id& same = same_frames_[{read.function, read.file, read.line}];
-  if (same == trace::frame_id::none) same = new_frame(trace::frame_kind::python, read.function, read.file, read.line);
+  if (same == trace::frame_id::none) same = new_frame(of.kind, read.function, read.file, read.line);
   return known = same;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -12,7 +13,8 @@
 
 namespace sluice::importing {
 
-/// The Python functions in a trace of torch.profiler (`with_stack=True`), as the stacks of what happened while they ran.
+/// The Python functions in a trace of torch.profiler (`with_stack=True`), and the ranges that say what a program does, as the
+/// stacks of what happened while they ran.
 /// They come thread by thread or sorted by time, so all are held until they are asked for, 24 bytes each. Private to
 /// core/import.
 class python_calls {
@@ -22,8 +24,14 @@ class python_calls {
 
   explicit python_calls(trace::file_writer& out) : out_(out) {}
 
-  /// Adds a call of the function `name`: "net.py(33): forward", "<built-in method matmul of type object at 0x7f00>".
-  void add(trace::thread_id thread, trace::time_ns begin, trace::time_ns end, std::string_view name);
+  /// True for the name of a range that says what a program does in it: the backward of an operator, an optimizer's step, a
+  /// loader of data (`RECORD_FUNCTION` in torch/csrc/autograd/engine.cpp, torch/optim/optimizer.py, torch/utils/data).
+  [[nodiscard]] static bool tells_phase(std::string_view name);
+
+  /// Adds a call of the function `name`: "net.py(33): forward", "<built-in method matmul of type object at 0x7f00>"; or a range.
+  /// The kind is that of the first one with this name.
+  void add(trace::thread_id thread, trace::time_ns begin, trace::time_ns end, std::string_view name,
+           trace::frame_kind kind);
   /// The stack of the functions that ran on `thread` at `time`, marked as inferred; none without any. For each thread
   /// the times must not go back, and no call may be added after the first question. Amortized O(log calls).
   [[nodiscard]] trace::stack_id at(trace::thread_id thread, trace::time_ns time);
@@ -59,8 +67,12 @@ class python_calls {
   std::vector<call> calls_;
   std::uint64_t left_out_ = 0;
   bool sorted_ = false;
-  std::unordered_map<std::uint32_t, std::string> names_;  ///< By string id.
-  std::unordered_map<std::uint32_t, walk> walks_;         ///< By thread.
+  struct called {
+    std::string name;
+    trace::frame_kind kind = trace::frame_kind::unknown;
+  };
+  std::unordered_map<std::uint32_t, called> names_;  ///< By string id.
+  std::unordered_map<std::uint32_t, walk> walks_;    ///< By thread.
   std::unordered_map<std::uint32_t, trace::frame_id> frames_;
   std::map<std::tuple<std::string, std::string, std::uint64_t>, trace::frame_id> same_frames_;
   std::map<std::pair<trace::stack_id, trace::frame_id>, trace::stack_id> stacks_;
