@@ -438,6 +438,8 @@ category_reason category_judge::is_of_library(const block_record& block, const b
   if (used.as_data || used.replays > 0) return category_reason::none;
   if (lasts && used.products >= least_products) return category_reason::products_only;
   const process_clues::birth born = birth_of(block);
+  if (lasts && by_.uses_known && used.count() == 0 && has_workspace_size(block.bytes))
+    return category_reason::workspace_size;
   if (lasts && by_.clues.is_first_of_workspace_size(born, process_clues::requester_of(born, clues_)))
     return category_reason::workspace_size;
   return alone ? category_reason::lived_alone : category_reason::none;
@@ -496,7 +498,7 @@ std::vector<block_category> categorise(const memory_use& memory, const touch_ind
                                        const std::map<trace::process_id, step_list>& steps,
                                        const std::unordered_map<std::uint64_t, trace::string_id>& tags,
                                        const trace::tables& tables, time_range span) {
-  category_judge judge({clues, steps, tags, tables, span});
+  category_judge judge({clues, steps, tags, tables, span, !touches.empty()});
   birth_order births;
   for (const block_record& block : memory.blocks())
     if (!touches.empty() && block.allocated && holds_tensors(block.layer)) births.add(block);

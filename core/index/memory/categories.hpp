@@ -30,7 +30,8 @@
 ///   - stays or is never freed, and is named by eight or more matrix products or convolutions and no other kernel that does
 ///     more than fill, nor by a copy, or
 ///   - is named by such kernels only, and no other block of its thread was born while it lived: no result was made of it, or
-///   - stays or is never freed, is not known to be read, and is the first of its thread that has a workspace's size.
+///   - stays or is never freed, has a workspace's size, is not known to be read, and is the first such block of its thread or is
+///     never named where uses are recorded.
 ///
 ///   1 the stack moves a model (Module._apply)     weight
 ///     the stack makes a model                     stays, or is never freed: weight; else workspace
@@ -218,7 +219,8 @@ struct category_evidence {
   const std::map<trace::process_id, step_list>& steps;
   const std::unordered_map<std::uint64_t, trace::string_id>& tags;  ///< Category tags, by id of the allocation event.
   const trace::tables& tables;
-  time_range span;  ///< Time range of the whole recording.
+  time_range span;          ///< Time range of the whole recording.
+  bool uses_known = false;  ///< The recording has touches.
 };
 
 /// The births of some blocks that are tensors, to tell which live while no other block of their thread is born. Blocks that
@@ -258,6 +260,8 @@ class category_judge {
   [[nodiscard]] time_ns holds_until(const block_record& block);
   /// Part of the evidence: some text of the recording is the name of a network's operator.
   [[nodiscard]] bool names_operators() const { return names_operators_; }
+  /// Part of the evidence, too.
+  [[nodiscard]] bool uses_known() const { return by_.uses_known; }
 
  private:
   /// Facts about a process, looked up once.

@@ -48,9 +48,13 @@ class section_pass::state {
     wanted_ = &wanted;
     goes_on_ = &goes_on;
     steps_ = std::move(steps);
-    const bool named_operators = judge_ && judge_->names_operators();
-    judge_.emplace(category_evidence{known_.clues(), steps_->lists(), known_.category_tags(), of().tables(), span_});
-    revised_ = revised_ || (next_ > 0 && judge_->names_operators() != named_operators);
+    const auto evidence = [&] {
+      return judge_ ? std::pair(judge_->names_operators(), judge_->uses_known()) : std::pair(false, false);
+    };
+    const auto evidence_before = evidence();
+    judge_.emplace(category_evidence{known_.clues(), steps_->lists(), known_.category_tags(), of().tables(), span_,
+                                     known_.touches() > 0});
+    revised_ = revised_ || (next_ > 0 && evidence() != evidence_before);
     first_samples_ = known_.first_samples();
     std::erase_if(first_samples_, [](const auto& row) { return row.what == trace::sampled_thing::counter; });
     auto whole = std::make_shared<recording_facts>();

@@ -236,5 +236,20 @@ TEST(categories, of_the_first_block_that_stays_and_is_as_large_as_a_workspace_ar
   EXPECT_EQ(found[4], category::gradient) << "of a weight that is as large";
 }
 
+TEST(categories, of_blocks_as_large_as_a_workspace_that_stay_and_nothing_names_are_workspace) {
+  for (const bool named : {true, false}) {
+    made_blocks of;
+    const std::uint64_t first = of.add({.born = 10, .died = 20, .stack = of.forward(), .bytes = cublas_workspace});
+    const std::uint64_t block = of.add({.born = 30, .stack = of.forward(), .bytes = cublas_workspace});
+    of.launch(15, "elementwise_kernel", {first});
+    if (named) {
+      of.launch(40, "elementwise_kernel", {block});
+      of.launch(50, "elementwise_kernel", {block});
+    }
+    of.made.add_range(0, 1000);
+    EXPECT_EQ(of.categories().at(1), named ? category::activation : category::workspace);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::analysis
