@@ -17,4 +17,10 @@ void keep_freed_memory();
 /// with glibc. Thread-safe.
 void give_freed_memory_back();
 
+/// Empties a container and frees its memory. (`of = {}` assigns an empty list to a vector, which keeps the memory.) O(elements).
+template <class Container>
+void release(Container& of) {
+  Container().swap(of);
+}
+
 }  // namespace sluice

@@ -56,6 +56,7 @@ void growth_builder::add(const index& from, time_range run) {
   kernels_ += from.touches().kernels_in(here);
   for (const auto& [key, use] : from.memory().use()) in_use_at_end_[key] = use.at(here.end);
   for (auto& [origin, births] : all_) std::erase_if(births, [=](const birth& each) { return each.died < late; });
+  std::erase_if(all_, [](const auto& of) { return of.second.empty(); });
 }
 
 void growth_builder::add(const block_record& block, time_ns died, const progress& before) {

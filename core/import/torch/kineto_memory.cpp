@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "core/base/freed_memory.hpp"
 #include "core/import/event_order.hpp"
 
 namespace sluice::importing {
@@ -211,7 +212,7 @@ kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
   // Bytes in the totals without any instant: blocks from before the recording that outlived it.
   for (auto& [which, in] : heaps_)
     if (in.before > 0) born_before(in, 0, magnitude(in.before), trace::provenance::inferred);
-  instants_ = {};
+  sluice::release(instants_);
   return figures_;
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/freed_memory.hpp"
 #include "core/base/sort_runs.hpp"
 #include "core/index/columns_needed.hpp"
 #include "core/index/tensor_facts.hpp"
@@ -188,7 +189,7 @@ void recording_scan::finish_steps_of(trace::process_id process, births_of_proces
     if (!marks_.tells_steps_of(process))
       of.steps.finish({process, in_order, launches, kernels, times, clues_, tables_, end});
     births_kept_ -= of.last.size();
-    of.last = {};
+    release(of.last);
   }
 }
 

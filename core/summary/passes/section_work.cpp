@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/freed_memory.hpp"
 #include "core/index/section_index.hpp"
 #include "core/summary/passes/section_begin.hpp"
 
@@ -122,13 +123,13 @@ void section_work::keep_numbers() {
 }
 
 void section_work::write_open_slices(section_writer& into, const slice_owners& owners) {
-  if (written_ > 0 && written_ < boundaries_.size()) boundaries_[written_ - 1].rows = {};
+  if (written_ > 0 && written_ < boundaries_.size()) release(boundaries_[written_ - 1].rows);
   for (; written_ < boundaries_.size(); ++written_) {
     boundary_slices& at = boundaries_[written_];
     std::vector<trace::open_slice_row> rows = at.rows;
     for (trace::open_slice_row& row : rows) row.owner = at.by->place_in(owners, row);
     into.add_open_slices(written_ + 1, rows);
-    if (written_ + 1 < boundaries_.size()) at.rows = {};
+    if (written_ + 1 < boundaries_.size()) release(at.rows);
   }
 }
 

@@ -150,6 +150,7 @@ class a_scan_of_many_processes : public ::testing::Test {
  protected:
   static constexpr int blocks = 1'024;
   static constexpr int a_step = 32;
+  static constexpr std::size_t of_a_birth = 64;  ///< Bytes.
 
   [[nodiscard]] static time_ns begin_of(std::uint64_t process) { return static_cast<time_ns>(process) * 1'000'000; }
   void record(std::uint64_t processes) {
@@ -191,7 +192,9 @@ TEST_F(a_scan_of_many_processes, finds_their_steps_though_it_keeps_few_blocks) {
   constexpr std::uint64_t processes = 1'100;  // More blocks than it keeps.
   record(processes);
   const auto of = recorded();
+  const std::size_t before = allocated();
   const recording_scan known(*of);
+  EXPECT_LT(allocated() - before, processes * blocks * of_a_birth / 4);
   EXPECT_GE(known.steps_settled_until(), begin_of(processes)) << "those that ended do not hold up the others";
   const auto steps = known.steps();
   EXPECT_EQ(steps->lists().size(), processes);
@@ -201,7 +204,6 @@ TEST_F(a_scan_of_many_processes, finds_their_steps_though_it_keeps_few_blocks) {
 
 TEST_F(a_scan_of_many_processes, keeps_no_memory_for_frees_that_blocks_were_told_of) {
   constexpr std::size_t processes = 200;
-  constexpr std::size_t of_a_birth = 64;
   record(processes);
   const auto of = recorded();
   const std::size_t before = allocated();
