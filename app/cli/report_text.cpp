@@ -473,12 +473,11 @@ class text_writer {
     const trace::time_ns span = of_.whole.active.length();
     for (const analysis::device_activity& device : of_.whole.devices) {
       const bool no_kernels = device.kernels == 0 && kernels_left_out();
-      const std::string busy = format_time(device.busy);
+      std::string busy = format_time(device.busy);
+      if (device.busy <= span)
+        busy = fmt::format("{} of the active time ({} of {})", share_of(device.busy, span), busy, format_time(span));
       line("  {}: {} {}", device_label(device.device, tables_),
-           no_kernels ? "kernels not recorded; copies and memsets took" : "busy",
-           device.busy > span
-               ? busy
-               : fmt::format("{} of the active time ({} of {})", share_of(device.busy, span), busy, format_time(span)));
+           no_kernels ? "kernels not recorded; copies and memsets took" : "busy", busy);
       text_table table("lrrl");
       if (device.kernels > 0) {
         table.row({"kernels", format_count(device.kernels), format_time(device.kernel_busy),
