@@ -251,5 +251,21 @@ TEST(categories, of_blocks_as_large_as_a_workspace_that_stay_and_nothing_names_a
   }
 }
 
+/// Recorded on a GPU: tests/device/trial_workspaces.py. At the peak cuDNN tries an algorithm that takes 2.55 GiB for 8 ms, on the thread
+/// of the backward passes.
+TEST(categories, of_what_cudnn_takes_to_try_an_algorithm_are_workspace) {
+  const indexed all(trace::file::open(SLUICE_SOURCE_DIR "/tests/data/trial_workspaces.sluice").value());
+  const auto facts = all.index.tensors(*all.snapshot);
+  const auto blocks = all.index.memory().blocks();
+  std::size_t trials = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const block_record& block = blocks[i];
+    if (block.layer != trace::layer::framework || block.bytes < 64 * mib) continue;  // All tensors are smaller.
+    EXPECT_EQ(facts->categories[i].what, category::workspace) << block.bytes;
+    ++trials;
+  }
+  EXPECT_GT(trials, 0U);
+}
+
 }  // namespace
 }  // namespace sluice::analysis
