@@ -126,7 +126,19 @@ std::optional<dialect_event> read_xla_memory(const chrome_event& event, const di
   return made;
 }
 
-std::optional<dialect_event> read_xla(const chrome_event& event, const dialect_arguments& all) {
+/// On the row of a thread, XLA gives a call the name and the details of the work that it asks for, and the number of the device.
+/// (`CuptiTraceCollectorImpl` in xla/backends/profiler/gpu/cupti_collector.cc.)
+dialect_event read_xla_call(const chrome_event& event, const dialect_arguments& all, dialect_event made) {
+  made.category = chrome_category::runtime_call;
+  made.of_device = false;
+  made.name = is_driver_call(event.name)            ? event.name
+              : !all.text("memcpy_details").empty() ? "memory copy"
+              : !all.text("Memset_details").empty() ? "memset"
+                                                    : "kernel launch";
+  return made;
+}
+
+std::optional<dialect_event> read_xla(const chrome_event& event, const dialect_arguments& all, bool on_device) {
   if (all.find("allocator_name") != nullptr) return read_xla_memory(event, all);
   const auto correlation = all.number("correlation_id");
   if (!correlation) return std::nullopt;
@@ -143,10 +155,8 @@ std::optional<dialect_event> read_xla(const chrome_event& event, const dialect_a
     read_numbers(value_in(kernel, "grid"), ",", made.details.grid);
     read_numbers(value_in(kernel, "block"), ",", made.details.block);
     made.name = event.name;
-  } else if (is_driver_call(event.name)) {  // On AMD's GPUs a call has the details of the copy that it asks for.
-    made.category = chrome_category::runtime_call;
-    made.of_device = false;
-    made.name = event.name;
+  } else if (is_driver_call(event.name) || (!on_device && all.find("device_id") != nullptr)) {
+    return read_xla_call(event, all, std::move(made));
   } else if (const std::string_view copy = all.text("memcpy_details"); !copy.empty()) {
     made.category = chrome_category::copy;
     set_bytes(made.details, number_in(copy, "size"));
@@ -287,13 +297,14 @@ std::string_view model_of(std::string_view name) {
 
 }  // namespace
 
-std::optional<dialect_event> read_dialect(const chrome_event& event, std::span<const chrome_argument> arguments) {
+std::optional<dialect_event> read_dialect(const chrome_event& event, std::span<const chrome_argument> arguments,
+                                          bool on_device) {
   if (event.category_text == "gpu_op") return read_unitrace(event);
   if (event.arguments == chrome_event::none) return std::nullopt;
   const dialect_arguments all(arguments);
   if (const std::string_view type = all.text("Task Type"); !type.empty()) return read_ascend(event, all, type);
   if (auto made = read_rocprof(event, all)) return made;
-  return read_xla(event, all);
+  return read_xla(event, all, on_device);
 }
 
 dialect_event read_bare_work(const chrome_event& event) {

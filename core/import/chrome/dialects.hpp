@@ -30,9 +30,9 @@ struct dialect_event {
 /// - Intel's unitrace: the category "gpu_op", sizes in the name;
 /// - rocprof up to version 2: `BeginNs`, `dev-id`, `queue-id`;
 /// - Ascend's profiler: `Task Type`.
-/// Nothing if it is a range like any other.
+/// Nothing if it is a range like any other. `on_device`: its process is known to stand for a device.
 [[nodiscard]] std::optional<dialect_event> read_dialect(const chrome_event& event,
-                                                        std::span<const chrome_argument> arguments);
+                                                        std::span<const chrome_argument> arguments, bool on_device);
 
 /// Work that only its row tells to be work, by its name.
 [[nodiscard]] dialect_event read_bare_work(const chrome_event& event);

@@ -338,13 +338,14 @@ class chrome_importer {
   bool take_dialect(const chrome_event& event, const chrome_batch& batch, time_ns begin, time_ns end) {
     const std::span<const chrome_argument> arguments(
         batch.arguments.data() + (event.argument_count == 0 ? 0 : event.arguments), event.argument_count);
-    std::optional<dialect_event> read = read_dialect(event, arguments);
+    const bool on_device = !parts_->dialects.device_name(event.process).empty();
+    std::optional<dialect_event> read = read_dialect(event, arguments, on_device);
     if (!read && parts_->dialects.holds_work(event.process, event.thread)) {
       read = read_bare_work(event);
     }
     if (!read) {
       if (event.argument_count != 0) fault("events' arguments that the model has no place for");
-      if (parts_->dialects.device_name(event.process).empty()) return false;
+      if (!on_device) return false;
       take_row_of_device(event, begin, end);
       return true;
     }

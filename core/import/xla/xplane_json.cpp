@@ -27,9 +27,9 @@ constexpr std::uint32_t id = 1, name = 2, timestamp = 3, events = 4, display_nam
 }
 
 /// The values of events that importing uses, as the Chrome trace names them too.
-constexpr std::array<std::string_view, 10> used_values = {
-    "kernel_details", "memcpy_details",   "Memset_details", "correlation_id",  "context_id",
-    "allocator_name", "allocation_bytes", "addr",           "bytes_allocated", "bytes_reserved"};
+constexpr std::array<std::string_view, 11> used_values = {
+    "kernel_details",   "memcpy_details", "Memset_details",  "correlation_id", "context_id", "allocator_name",
+    "allocation_bytes", "addr",           "bytes_allocated", "bytes_reserved", "device_id"};
 
 using wire_of = proto_stream::wire;
 

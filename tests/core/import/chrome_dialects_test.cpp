@@ -76,6 +76,26 @@ TEST(xla_trace, has_kernels_copies_and_calls) {
   EXPECT_THAT(file.messages(), Not(HasSubstr("without a time")));
 }
 
+/// As JAX 0.11 writes it on an H200.
+TEST(xla_trace, rows_of_threads_hold_calls_though_they_have_the_names_of_work) {
+  const brought_file file = trace_of(
+      std::string(xla_names) +
+      R"j(,{"ph":"X","pid":1,"tid":13,"ts":100,"dur":40,"name":"gemm","args":{"correlation_id":"7","kernel_details":"regs:32 grid:1,1,1 block:1,1,1"}},)j"
+      R"j({"ph":"X","pid":1,"tid":14,"ts":20,"dur":30,"name":"MemcpyH2D","args":{"correlation_id":"8","memcpy_details":"kind_src:pinned kind_dst:device size:4096 dest:0 async:1"}},)j"
+      R"j({"ph":"X","pid":1,"tid":14,"ts":60,"dur":3,"name":"Memset","args":{"correlation_id":"9","Memset_details":"kind:device num_bytes:64 async:1"}},)j"
+      R"j({"ph":"X","pid":701,"tid":9,"ts":90,"dur":4,"name":"gemm","args":{"correlation_id":"7","context_id":"$$1","device_id":"1"}},)j"
+      R"j({"ph":"X","pid":701,"tid":9,"ts":10,"dur":5,"name":"MemcpyH2D","args":{"correlation_id":"8","device_id":"1","memcpy_details":"kind_src:unknown kind_dst:unknown size:4096 dest:0 async:1"}},)j"
+      R"j({"ph":"X","pid":701,"tid":9,"ts":50,"dur":5,"name":"Memset","args":{"correlation_id":"9","device_id":"1","Memset_details":"kind:unknown num_bytes:64 async:1"}})j");
+  ASSERT_TRUE(file.is_read()) << file.refusal();
+  EXPECT_EQ(only_device(file).ordinal, 1);
+  EXPECT_EQ(file.calls(), 3U);
+  EXPECT_EQ(file.copies(trace::direction::h2d).bytes, 4096);
+  EXPECT_EQ(file.rows<trace::memset_event>().size(), 1U);
+  const auto kernels = file.rows<trace::kernel_event>();
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_NE(kernels[0].call, trace::event_id::none);
+}
+
 TEST(xla_trace, may_have_its_names_last) {
   const brought_file file = trace_of(std::string(xla_work) + "," + xla_names);
   ASSERT_TRUE(file.is_read()) << file.refusal();

@@ -84,8 +84,14 @@ std::string small_space() {
   }
   pbf_writer plane(space, 1);
   plane.add_string(2, "/host:CPU");
-  add_line(plane, 900, "python", [](pbf_writer& line) { add_event(line, 1, 0, 800'000'000); });
+  add_line(plane, 900, "python", [](pbf_writer& line) {
+    add_event(line, 1, 0, 800'000'000);
+    add_event(line, 2, 90'000'000, 4'000'000, {{1, "7"}, {2, "2"}});
+  });
   add_name(plane, 4, 1, "PjitFunction(f)");
+  add_name(plane, 4, 2, "fusion \"1\"");
+  add_name(plane, 5, 1, "correlation_id");
+  add_name(plane, 5, 2, "device_id");
   return bytes;
 }
 
@@ -103,6 +109,8 @@ TEST(xplane_file, has_kernels_copies_and_ranges) {
   EXPECT_EQ(kernels[0].time, 100'001);
   EXPECT_EQ(kernels[0].end - kernels[0].time, 40'250);
   EXPECT_EQ(kernels[0].registers, 32U);
+  EXPECT_EQ(file.calls(), 1U);
+  EXPECT_NE(kernels[0].call, trace::event_id::none) << "on a thread is the call with the kernel's name";
   EXPECT_EQ(file.text(kernels[1].name), "bare") << "on a stream all is work";
   EXPECT_EQ(file.copies(trace::direction::h2d).bytes, 4096);
   EXPECT_EQ(file.rows<trace::transfer_event>()[0].source_kind, trace::memory_kind::pinned);
