@@ -24,8 +24,8 @@ using json_token = json_stream::token;
 /// The categories in their order there, in the words of reports.
 constexpr std::array<std::string_view, 8> timeline_categories = {
     "weight", "optimizer state", "input", "workspace", "activation", "gradient", "autograd_detail", ""};
-/// What happens to a block, in the numbers of the file; 1 is that it is created.
-constexpr std::int64_t action_preexisting = 0, action_new_version = 2, last_action = 3;
+/// What happens to a block, in the numbers of the file (`Action`, which counts from 1); 2 is that it is created.
+constexpr std::int64_t action_preexisting = 1, action_new_version = 3, action_destroy = 4;
 
 constexpr std::int64_t most_bytes_at_once = std::int64_t{1} << 50;
 /// Times since 1970 are in ns beyond this, else in us: the year 1973 in ns, and 5138 in us.
@@ -123,8 +123,8 @@ class timeline_importer {
   }
 
   result<void> take_raw(const numbers& event) {
-    const bool good = event.size() == 4 && event[1] >= 0 && event[1] <= last_action && event[2] != 0 &&
-                      std::abs(event[2]) < most_bytes_at_once && event[3] >= 0 &&
+    const bool good = event.size() == 4 && event[1] >= action_preexisting && event[1] <= action_destroy &&
+                      event[2] != 0 && std::abs(event[2]) < most_bytes_at_once && event[3] >= 0 &&
                       event[3] < static_cast<std::int64_t>(timeline_categories.size());
     if (!good) {
       work_.not_understood("events of the timeline that are not four numbers that can be", 1, tokens_.offset());
@@ -132,7 +132,7 @@ class timeline_importer {
     }
     const auto category = static_cast<std::size_t>(event[3]);
     const bool before = event[0] < 0 || event[1] == action_preexisting;
-    if (before && !work_.began()) {
+    if (event[0] < 0 && !work_.began()) {
       early_.emplace_back(event[2], category);  // Its time is that of the first event, which is not known yet.
       return {};
     }
