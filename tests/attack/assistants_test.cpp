@@ -189,7 +189,7 @@ TEST_F(assistants, the_server_has_one_thread_and_opens_nothing) {
   const std::string process = "/proc/" + std::to_string(session.server());
   EXPECT_THAT(content_of(process + "/status"), HasSubstr("Threads:\t1\n"));
   for (const auto& each : std::filesystem::directory_iterator(process + "/fd"))
-    EXPECT_THAT(std::filesystem::read_symlink(each).string(), Not(HasSubstr("sluice")));
+    EXPECT_THAT(std::filesystem::read_symlink(each).string(), Not(HasSubstr(".sluice")));
   EXPECT_THAT(content_of(process + "/maps"), Not(HasSubstr("leak.sluice")));
 }
 
