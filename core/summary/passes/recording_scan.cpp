@@ -176,6 +176,8 @@ void recording_scan::infer_steps_of(trace::process_id process, births_of_process
 
 /// For good: the process ended, and its births are needed no more.
 void recording_scan::finish_steps_of(trace::process_id process, births_of_process& all, time_ns end) {
+  const auto is_done = [](const auto& layer) { return layer.second.last.empty(); };
+  if (std::all_of(all.layers.begin(), all.layers.end(), is_done)) return;
   all.settle();
   const auto times = marks_.kernel_times_of(process);
   const auto kernels = marks_.kernels_of(process);
