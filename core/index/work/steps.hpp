@@ -67,8 +67,8 @@ struct graph_launch {
 
 /// Collects what a program says about its steps, in any order of time: numbered marks, ranges named "ProfilerStep#7"
 /// (torch.profiler), and ranges named "step", "iteration", "train_step", with or without a number (NVTX). One range of
-/// torch.profiler is a step if it holds half of the process's kernels; of the others there must be two. Ranges of torch.profiler on the device's timeline count only in
-/// processes that have no steps by marks or host ranges.
+/// torch.profiler is a step if it holds half of the process's kernels; of the others there must be two. Ranges of
+/// torch.profiler on the device's timeline count only in processes that have no steps by marks or host ranges.
 class step_marks {
  public:
   void add(const trace::graph_launch_event& row) { launches_[row.process].push_back({bounded(row.time), row.graph}); }
