@@ -23,6 +23,13 @@ time_ns settling_time(const step_facts& steps, time_range whole) {
   return longest > 0 ? longest : std::min(whole.length() / share_without_steps, most_without_steps);
 }
 
+bool awaits_second_step(const step_facts& steps, time_range whole) {
+  return std::any_of(steps.lists().begin(), steps.lists().end(), [&](const auto& each) {
+    const std::vector<step>& all = each.second.steps;
+    return all.size() == 1 && whole.end - all[0].span.begin < all[0].span.begin - whole.begin;
+  });
+}
+
 bool found_alike(const recording_facts& before, const recording_facts& now) {
   constexpr std::uint64_t enough_touches = idle_memory_builder::idle_works * idle_memory_builder::few_touches;
   const bool same_pools = std::all_of(before.pools.begin(), before.pools.end(), [&](const auto& each) {

@@ -11,6 +11,10 @@ namespace sluice::analysis {
 /// memory is used again; without steps a tenth of the recording, at most ten seconds.
 [[nodiscard]] time_ns settling_time(const step_facts& steps, time_range whole);
 
+/// True while a process is in its first step, until that takes longer than what came before it. Once there is a second one, blocks
+/// of the first have other categories.
+[[nodiscard]] bool awaits_second_step(const step_facts& steps, time_range whole);
+
 /// False if what is known of the whole recording by now makes figures of its earlier parts others.
 [[nodiscard]] bool found_alike(const recording_facts& before, const recording_facts& now);
 

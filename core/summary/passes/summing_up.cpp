@@ -172,6 +172,7 @@ class summing_up::early_part : public part {
     const time_ns known_until = known.steps_settled_until();
     if (pass.gone_through() < sections.size() && sections[pass.gone_through()].end > known_until) return true;
     const auto steps = known.steps();
+    if (awaits_second_step(*steps, time_range_of(trace))) return true;
     const time_ns over = std::min(known_until, sections.back().end - settling_time(*steps, time_range_of(trace)));
     if (!confirmed(steps, over)) return true;
     std::size_t settles = pass.gone_through();
