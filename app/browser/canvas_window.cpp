@@ -18,23 +18,24 @@ namespace sluice::browser {
 namespace {
 
 constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle; the third shows the result
-/// Where there are no threads, answers are worked on for so long between two frames.
+/// On a page without threads, queries are worked on for this long between two frames.
 constexpr auto work_a_frame = std::chrono::milliseconds(10);
-constexpr double live_interval = 1.0 / 30;  // seconds between frames of a recording that grows
-constexpr double tip_time = 0.8;            // seconds after the last input in which a tooltip may still appear
+constexpr double live_interval = 1.0 / 30;  // seconds between frames of a growing recording
+constexpr double tip_time = 0.8;            // seconds after the last input during which a tooltip may still appear
 
 }  // namespace
 
 result<std::unique_ptr<canvas_window>> canvas_window::create(gui::application_options content) {
-  if (glfwInit() == GLFW_FALSE) return fail(error_code::unavailable, "the browser gives no canvas");
+  if (glfwInit() == GLFW_FALSE) return fail(error_code::unavailable, "the browser provides no canvas");
   std::unique_ptr<canvas_window> made(new canvas_window);
   glfwWindowHint(GLFW_CLIENT_API, GLFW_OPENGL_ES_API);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
-  // A browser pays for these with every frame, and nothing here is translucent or has depth.
+  // A browser would spend time on these buffers in every frame, although nothing here is translucent or has depth.
   for (const int unused : {GLFW_ALPHA_BITS, GLFW_DEPTH_BITS, GLFW_STENCIL_BITS}) glfwWindowHint(unused, 0);
   made->handle_ = glfwCreateWindow(1280, 720, "Sluice", nullptr, nullptr);
   if (made->handle_ == nullptr)
-    return fail(error_code::unavailable, "this browser gives no WebGL 2", {}, "use a current Chrome, Edge or Firefox");
+    return fail(error_code::unavailable, "this browser does not support WebGL 2", {},
+                "use a current Chrome, Edge or Firefox");
   glfwMakeContextCurrent(made->handle_);
   content.wake = [self = made.get()] { self->draw_soon(); };
   made->app_ = std::make_unique<gui::application>(std::move(content));

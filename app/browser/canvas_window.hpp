@@ -10,16 +10,17 @@ struct GLFWwindow;
 
 namespace sluice::browser {
 
-/// The window as the page's canvas: what gui::window is on a desktop. One, on the page's thread.
+/// The window, drawn on the page's canvas: the browser's counterpart of the desktop's gui::window. Create only one per
+/// page, and use it on the page's main thread.
 class canvas_window {
  public:
   /// Error `unavailable` if the browser has no WebGL 2.
   [[nodiscard]] static result<std::unique_ptr<canvas_window>> create(gui::application_options content);
 
   [[nodiscard]] gui::application& app() { return *app_; }
-  /// The next animation frame is drawn, and the two after it.
+  /// Requests three frames, starting with the next animation frame.
   void draw_soon() { woken_.store(true, std::memory_order_release); }
-  /// Called for each of the page's animation frames: draws one if something may have changed.
+  /// Called for each animation frame of the page: draws the window if its content may have changed.
   void step();
 
  private:
@@ -32,7 +33,7 @@ class canvas_window {
   std::atomic<bool> woken_{true};
   std::string title_;
   int frames_wanted_ = 3;
-  double last_drawn_ = 0;  ///< Seconds, as `last_input_`.
+  double last_drawn_ = 0;  ///< In seconds, like `last_input_`.
   double last_input_ = 0;
   int width_ = 0, height_ = 0;
 };

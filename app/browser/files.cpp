@@ -24,16 +24,16 @@ struct page_file {
   std::shared_ptr<trace::byte_source> source;
 };
 
-/// Grows only: a reader needs no lock once it has its file.
+/// The files are never removed, so a reader that has found its file needs no lock.
 std::mutex mutex;
 std::deque<page_file>& files() {
   static std::deque<page_file> all;
   return all;
 }
 
-constexpr std::size_t most_descriptors = 4096;
-/// By descriptor: the file that is read in slices, or null for a file in memory.
-std::array<std::atomic<const page_file*>, most_descriptors> opened;
+constexpr std::size_t max_descriptors = 4096;
+/// Indexed by descriptor: a file that is read in slices, or null for a file in memory.
+std::array<std::atomic<const page_file*>, max_descriptors> opened;
 
 const page_file* find(const char* path) {
   const std::scoped_lock lock(mutex);
@@ -77,7 +77,7 @@ void give_saved() { sluice_give_files(saved_folder); }
 
 }  // namespace sluice::browser
 
-// The linker gives all calls of `open`, `close` and `pread` to these.
+// The linker redirects all calls of `open`, `close` and `pread` to the following functions.
 extern "C" {
 int __real_open(const char* path, int flags, ...);
 int __real_close(int descriptor);
@@ -90,21 +90,21 @@ int __wrap_open(const char* path, int flags, ...) {
   va_end(rest);
   const int descriptor = __real_open(path, flags, mode);
   using namespace sluice::browser;
-  if (descriptor >= 0 && static_cast<std::size_t>(descriptor) < most_descriptors)
+  if (descriptor >= 0 && static_cast<std::size_t>(descriptor) < max_descriptors)
     opened[static_cast<std::size_t>(descriptor)].store(find(path), std::memory_order_release);
   return descriptor;
 }
 
 int __wrap_close(int descriptor) {
   using namespace sluice::browser;
-  if (descriptor >= 0 && static_cast<std::size_t>(descriptor) < most_descriptors)
+  if (descriptor >= 0 && static_cast<std::size_t>(descriptor) < max_descriptors)
     opened[static_cast<std::size_t>(descriptor)].store(nullptr, std::memory_order_release);
   return __real_close(descriptor);
 }
 
 ssize_t __wrap_pread(int descriptor, void* to, size_t bytes, off_t offset) {
   using namespace sluice::browser;
-  const page_file* of = descriptor >= 0 && static_cast<std::size_t>(descriptor) < most_descriptors
+  const page_file* of = descriptor >= 0 && static_cast<std::size_t>(descriptor) < max_descriptors
                             ? opened[static_cast<std::size_t>(descriptor)].load(std::memory_order_acquire)
                             : nullptr;
   if (of == nullptr) return __real_pread(descriptor, to, bytes, offset);

@@ -1,4 +1,4 @@
-// The window in a browser. The page hands it files: see index.html.
+// The window in a browser. The page passes files to it; see index.html.
 #include <emscripten.h>
 
 #include <memory>
@@ -18,7 +18,7 @@ std::unique_ptr<sluice::browser::canvas_window>& window() {
 
 }  // namespace
 
-/// Opens the file at `url`, of `bytes` bytes, as `name`. `version`: see `source_at`.
+/// Opens the file at `url`, of `bytes` bytes, under the name `name`. `version`: see `source_at`.
 extern "C" EMSCRIPTEN_KEEPALIVE void sluice_open_file(const char* name, const char* url, const char* version,
                                                       double bytes) {
   using namespace sluice::browser;
@@ -27,14 +27,14 @@ extern "C" EMSCRIPTEN_KEEPALIVE void sluice_open_file(const char* name, const ch
   window()->app().open(add_file(recordings_folder, name, url, version, static_cast<std::uint64_t>(bytes)));
 }
 
-/// Offers such a file on the welcome screen. Before the window is made.
+/// Adds the file at `url` to the welcome screen. Call before the window is created.
 extern "C" EMSCRIPTEN_KEEPALIVE void sluice_offer_file(const char* name, const char* url, double bytes) {
   using namespace sluice::browser;
   if (bytes >= 0) static_cast<void>(add_file(samples_folder, name, url, {}, static_cast<std::uint64_t>(bytes)));
 }
 
-/// Runs a command of the window, before its next frame: for tests, and pages around this one. `text`: its argument;
-/// empty: none.
+/// Runs a command of the window before the window's next frame; for tests, and for pages that embed this one. `text`:
+/// the command's argument; empty: none.
 extern "C" EMSCRIPTEN_KEEPALIVE void sluice_invoke(const char* id, const char* text) {
   if (!window()) return;
   window()->draw_soon();
@@ -42,7 +42,7 @@ extern "C" EMSCRIPTEN_KEEPALIVE void sluice_invoke(const char* id, const char* t
   window()->app().invoke(id, std::string(text));
 }
 
-/// The page is left, or may be: the page keeps what is in the folder of the settings.
+/// Persists the settings folder. Called when the user leaves the page, or might leave it.
 extern "C" EMSCRIPTEN_KEEPALIVE void sluice_leave() {
   if (window()) window()->app().save_settings();
 }

@@ -1,4 +1,4 @@
-// A page starts no programs: what the window does with them elsewhere says so here.
+// A page cannot start programs. These replacements of the desktop's functions return an error that says so.
 #include "app/gui/shell/editor.hpp"
 #include "app/gui/shell/recorder_process.hpp"
 #include "core/remote/address.hpp"
@@ -7,8 +7,8 @@ namespace sluice::gui {
 namespace {
 
 tl::unexpected<error> no_programs() {
-  return fail(error_code::unavailable, "a page in a browser starts no programs", {},
-              "record with the program `sluice`, and open the recording here");
+  return fail(error_code::unavailable, "a page in a browser cannot start programs", {},
+              "record with the program `sluice`, then open the recording here");
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ namespace sluice::remote {
 
 result<opened_address> open_address(const std::string& address, const trace::reader_options& /*options*/,
                                     const std::function<bool()>& /*cancelled*/) {
-  return fail(error_code::unavailable, "a page in a browser connects to nothing", address, "use the program `sluice`");
+  return fail(error_code::unavailable, "a page in a browser cannot connect to other machines", address,
+              "use the program `sluice`");
 }
 
 }  // namespace sluice::remote

@@ -1,7 +1,7 @@
-// What the program asks of the page; declared in page_functions.hpp. `Module` is that of index.html.
+// Functions that the page provides to the program; page_functions.hpp declares them. `Module` is that of index.html.
 mergeInto(LibraryManager.library, {
-  // A worker waits for its answer; on the page's own thread binary answers are not allowed, and it gets them as text of one
-  // character a byte.
+  // A worker waits for the response. On the page's own thread, binary responses are not allowed, so that thread gets
+  // the response as text with one character per byte.
   sluice_read_slice: function (url, offset, to, length) {
     try {
       const held = Module.held && Module.held.get(UTF8ToString(url));
@@ -45,7 +45,7 @@ mergeInto(LibraryManager.library, {
       stringToUTF8(request.getResponseHeader("Sluice-Newest") || "", newest, room);
       return request.getResponseHeader("Sluice-Growing") === "1" ? 1 : 0;
     } catch (problem) {
-      console.error("asking for the size of the recording failed:", problem);
+      console.error("querying the size of the recording failed:", problem);
       return -1;
     }
   },

@@ -13,14 +13,14 @@
 namespace sluice::browser {
 namespace {
 
-/// Files are fetched in blocks of this size, of which some are kept: a request costs a millisecond, and the reader asks
-/// for some kilobytes at a time.
+/// Files are fetched in blocks of this size, some of which are cached: a request takes a millisecond, but the reader
+/// asks for only a few kilobytes at a time.
 constexpr std::uint64_t block_bytes = 512 << 10;
-constexpr std::size_t most_blocks = 64;
+constexpr std::size_t max_blocks = 64;
 
 using block = std::shared_ptr<const std::vector<std::byte>>;
 
-/// The blocks that were used last, of all files. Thread-safe.
+/// Caches the most recently used blocks of all files. Thread-safe.
 class kept_blocks {
  public:
   block find(const std::string& url, std::uint64_t number) {
@@ -31,19 +31,19 @@ class kept_blocks {
     return all_.back().bytes;
   }
 
-  /// In place of an older one, which may have been shorter.
+  /// Adds a block. Replaces an older version of the block, which may have been shorter.
   void keep(const std::string& url, std::uint64_t number, block bytes) {
     const std::scoped_lock lock(mutex_);
     if (const auto found = at(url, number); found != all_.end()) all_.erase(found);
     all_.push_back({url, number, std::move(bytes)});
-    if (all_.size() > most_blocks) all_.pop_front();
+    if (all_.size() > max_blocks) all_.pop_front();
   }
 
  private:
   struct entry {
     std::string url;
     std::uint64_t number = 0;
-    block bytes;  ///< Fewer than `block_bytes` at the end of the file.
+    block bytes;  ///< Has fewer than `block_bytes` bytes at the end of the file.
   };
   std::deque<entry>::iterator at(const std::string& url, std::uint64_t number) {
     return std::find_if(all_.begin(), all_.end(),
@@ -51,7 +51,7 @@ class kept_blocks {
   }
 
   std::mutex mutex_;
-  std::deque<entry> all_;  ///< The last used is the last.
+  std::deque<entry> all_;  ///< Sorted by last use; the most recently used block is the last.
 };
 
 kept_blocks& blocks() {
@@ -70,20 +70,20 @@ class page_source final : public trace::byte_source {
     read_from_ = version_.empty() ? plain_url_ : plain_url_ + "?version=" + version_;
   }
 
-  result<extent> look() override {
+  result<extent> poll() override {
     if (version_.empty()) return extent{.bytes = bytes_, .growing = false, .remark = {}};
     double bytes = 0;
     std::array<char, 128> newest{};
     const int growing = sluice_look(read_from_.c_str(), &bytes, newest.data(), static_cast<int>(newest.size()));
     if (growing < 0 || !(bytes >= 0))
-      return fail(error_code::io, "the server does not answer any more", name(), "open the page's address again");
+      return fail(error_code::io, "the server no longer responds", name(), "reload the page");
     const std::scoped_lock lock(mutex_);
     newest_ = newest.data();
     return extent{.bytes = static_cast<std::uint64_t>(bytes), .growing = growing != 0, .remark = {}};
   }
 
   result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
-    // A browser answers no question for a part that is not there.
+    // A browser reports an error if the requested part does not exist.
     if (version_.empty()) into = into.first(std::min<std::uint64_t>(into.size(), bytes_ - std::min(offset, bytes_)));
     std::size_t done = 0;
     while (done < into.size()) {
@@ -111,8 +111,8 @@ class page_source final : public trace::byte_source {
   }
 
  private:
-  /// The block, fetched again if it has fewer than `most` bytes and the file may have become longer. Null if it cannot be
-  /// fetched. Two threads that want the same block may both fetch it.
+  /// Returns the block. Fetches it again if the cached block has fewer than `most` bytes and the file may have grown.
+  /// Null if the block cannot be fetched. Two threads that need the same block at the same time may both fetch it.
   [[nodiscard]] block block_with(std::uint64_t number, std::uint64_t most) const {
     if (auto kept = blocks().find(read_from_, number); kept && (kept->size() >= most || version_.empty())) return kept;
     auto bytes = std::make_shared<std::vector<std::byte>>(block_bytes);
@@ -127,7 +127,7 @@ class page_source final : public trace::byte_source {
   const std::string plain_url_, version_;
   std::string read_from_;
   mutable std::mutex mutex_;
-  std::string newest_;  ///< The version that is there now. Guarded by `mutex_`.
+  std::string newest_;  ///< The current version. Guarded by `mutex_`.
   const std::uint64_t bytes_;
 };
 

@@ -1,17 +1,18 @@
-// The page around the program: gives it files, keeps its settings, loads it. `sluice export --format html` puts this into one file,
-// with page.js, page.wasm and a recording as elements that have the attributes data-part and data-recording.
+// The page around the program: loads the program, passes files to it, and stores its settings. `sluice export --format
+// html` puts this script into one file, with page.js, page.wasm and a recording as elements with the attributes
+// data-part and data-recording.
 "use strict";
 (() => {
   const message = document.getElementById("message");
   const canvas = document.getElementById("canvas");
   const waiting = [];
   let isReady = false;
-  let wasm = null;  // Its bytes, if they are in the page;
-  let fetched = null;  // otherwise on its way.
+  let wasm = null;  // The bytes of page.wasm if the page contains them;
+  let fetched = null;  // otherwise the response to a request for them.
 
   function say(text) { message.hidden = text === ""; message.textContent = text; }
 
-  // The program reads slices of the file by its address; the file itself stays where it is.
+  // The program reads slices of the file by its address, so the file is not copied.
   function openFile(name, url, version, bytes) {
     if (!isReady) return waiting.push([name, url, version, bytes]);
     Module.ccall("sluice_open_file", null, ["string", "string", "string", "number"], [name, url, version, bytes]);
@@ -29,7 +30,7 @@
     openFile(decodeURIComponent(url.pathname.split("/").pop()), url.href, head.headers.get("Sluice-Version") || "", Number(head.headers.get("Content-Length")));
   }
 
-  // The recordings that come with the page, for the welcome screen. There may be none.
+  // Finds the recordings that come with the page, if there are any, for the welcome screen.
   async function findOffered() {
     try {
       const index = await fetch("samples/index.txt");
@@ -47,7 +48,7 @@
     }
   }
 
-  // Settings are files for the program, and kept by the browser from one visit to the next, where it keeps anything.
+  // Settings are files for the program. The browser preserves them between visits if it allows the page to store data.
   const settings = "/settings", kept = "sluice/";
   function readSettings() {
     Module.FS.mkdirTree(settings);
@@ -81,8 +82,8 @@
     openFiles(event.dataTransfer.files);
   });
 
-  // Without isolation by its server the page cannot share memory with other threads; it then works between its frames. The memory itself
-  // is of a kind that could be shared, all the same.
+  // If the server does not isolate the page, the page cannot share memory with other threads, so it works on queries
+  // between its frames. The memory itself is declared as shared in either case.
   const isolated = typeof SharedArrayBuffer !== "undefined";
   if (!isolated) window.SharedArrayBuffer = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true }).buffer.constructor;
 
@@ -104,7 +105,7 @@
       const compiled = wasm ? WebAssembly.instantiate(wasm, imports) : WebAssembly.instantiateStreaming(fetched, imports);
       compiled.then(({ instance, module }) => {
         receive(instance, module);
-        if (!isolated) removeRunDependency("wasm-instantiate");  // Emscripten waits for its threads, of which there are none.
+        if (!isolated) removeRunDependency("wasm-instantiate");  // Emscripten waits for threads that do not exist.
       }).catch(problem => say("page.wasm cannot be loaded: " + problem));
       return {};
     },
@@ -140,7 +141,7 @@
     document.body.append(element);
   }
 
-  // Of a page in one file: base64, in pieces, as a browser takes no text of any length at once.
+  // Decodes base64 in single-file pages. The base64 is in pieces, because browsers limit the length of a text.
   function bytesOf(element) {
     const text = element.textContent, piece = 1 << 20;
     const bytes = new Uint8Array(text.length / 4 * 3 - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0));

@@ -27,16 +27,16 @@ namespace {
 constexpr std::array own_faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 /// Signals that a terminal sends to the whole foreground process group.
 constexpr std::array terminal_signals = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGCONT};
-/// If the command stops within this time after a terminal's stop signal, this process stops too.
+/// If the command stops within this time after a stop signal from the terminal, this process stops too.
 constexpr std::chrono::seconds stops_together{2};
 constexpr std::array changed_actions = {SIGCHLD, SIGPIPE, SIGXFSZ};
 
 tl::unexpected<error> not_executable(const std::string& name, int why) {
   return fail(error_code::invalid_argument, "cannot be executed: " + describe_errno(why), name,
-              "name a program, or make it one with chmod +x");
+              "name a program, or make the file executable with chmod +x");
 }
 
-rlimit descriptors_before{};  ///< Set if the limit was raised; otherwise 0.
+rlimit descriptors_before{};  ///< The previous limits if the limit was raised; otherwise 0.
 
 /// The current environment, with the variables in `set` added or replaced.
 std::vector<std::string> environment_with(const command_process::variables& set) {
@@ -91,7 +91,7 @@ result<std::string> find_program(const std::string& name) {
       more = end != std::string_view::npos;
       folders.remove_prefix(more ? end + 1 : folders.size());
     }
-    if (why == EISDIR) why = ENOENT;  // Like a shell, ignore folders with that name.
+    if (why == EISDIR) why = ENOENT;  // Like a shell, ignore folders with the program's name.
   }
   if (why != ENOENT) return not_executable(name, why);
   return fail(error_code::not_found, "no such command", name, "check its spelling, or give its path");
@@ -109,7 +109,7 @@ signal_desk::signal_desk() {
   sigprocmask(SIG_BLOCK, &waited_, &mask_before_);
   for (const int number : changed_actions) {
     struct sigaction action {};
-    action.sa_handler = number == SIGCHLD ? SIG_DFL : SIG_IGN;  // If SIGCHLD were ignored, the status would be lost.
+    action.sa_handler = number == SIGCHLD ? SIG_DFL : SIG_IGN;  // Ignoring SIGCHLD would lose the exit status.
     struct sigaction before {};
     sigaction(number, &action, &before);
     actions_before_.emplace_back(number, before);
@@ -132,7 +132,7 @@ std::optional<arrived_signal> signal_desk::next(std::chrono::milliseconds timeou
   const bool has_sender = origin.si_code == SI_USER || origin.si_code == SI_TKILL || came.queued;
   if (has_sender) came.sender = origin.si_pid;
   if (came.queued) came.value = origin.si_value;
-  // A signal caused by our own write: a closed pipe, or a file over its size limit.
+  // This process caused the signal itself by writing to a closed pipe, or to a file over its size limit.
   if (came.sender == ::getpid()) return std::nullopt;
   return came;
 }
@@ -153,8 +153,9 @@ result<command_process> command_process::start(std::span<const std::string> comm
   std::vector<std::string> environment = environment_with(set);
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> variables_ = pointers(environment);
-  int trouble[2];  // Transfers the child's errno if exec fails; stays empty otherwise.
-  if (::pipe2(trouble, O_CLOEXEC) != 0) return fail(error_code::unavailable, "no pipe: " + describe_errno(errno));
+  int trouble[2];  // Transfers the child's errno if exec fails; otherwise nothing is written to it.
+  if (::pipe2(trouble, O_CLOEXEC) != 0)
+    return fail(error_code::unavailable, "cannot create a pipe: " + describe_errno(errno));
   const pid_t child = ::fork();
   if (child == 0) {
     signals.restore();
@@ -176,7 +177,7 @@ result<command_process> command_process::start(std::span<const std::string> comm
   if (got <= 0) return command_process(child);
   ::waitpid(child, nullptr, 0);
   if (why == ENOENT) {
-    return fail(error_code::not_found, "no such command, or the interpreter that its first line names is missing",
+    return fail(error_code::not_found, "no such command, or the interpreter named in its first line is missing",
                 words[0]);
   }
   return not_executable(words[0], why);
@@ -198,7 +199,7 @@ pid_t parent_of(pid_t pid) {
 }
 
 bool descends_from(pid_t pid, pid_t ancestor) {
-  constexpr int deepest = 1000;  // A limit, because processes may change meanwhile.
+  constexpr int deepest = 1000;  // Limits the loop, because processes may change during the search.
   for (int i = 0; i < deepest && pid > 1; ++i, pid = parent_of(pid)) {
     if (pid == ancestor) return true;
   }
@@ -214,7 +215,7 @@ void command_process::pass_on(const arrived_signal& signal) const {
   const bool has_it =
       std::find(terminal_signals.begin(), terminal_signals.end(), signal.number) != terminal_signals.end();
   if (signal.from_kernel && has_it) return;
-  if (signal.from_kernel && signal.number == SIGXCPU) return;  // This process's time limit, not the command's.
+  if (signal.from_kernel && signal.number == SIGXCPU) return;  // The time limit is this process's, not the command's.
   if (signal.sender > 0 && descends_from(signal.sender, pid_)) return;
   if (signal.queued) {
     ::sigqueue(pid_, signal.number, signal.value);
@@ -226,19 +227,20 @@ void command_process::pass_on(const arrived_signal& signal) const {
 int command_process::wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const {
   using clock = std::chrono::steady_clock;
   bool stopped = false;
-  clock::time_point stop_came{};  // When we received a stop signal; the epoch if there is none.
+  clock::time_point stop_came{};  // Time of the last stop signal; the epoch if there was none.
   for (;;) {
     int status = 0;
     while (::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
       if (WIFEXITED(status) || WIFSIGNALED(status)) return exit_status_of(status);
       stopped = WIFSTOPPED(status);
     }
-    // A command stopped by something else, e.g. a scheduler, may be continued without us, so we must not stop.
+    // If something else stopped the command, such as a scheduler, that may later continue the command alone. So this
+    // process must not stop.
     if (stopped && clock::now() < stop_came + stops_together) {
       stop_came = {};
-      ::raise(SIGSTOP);  // Continuing us continues the command too: by its process group, or by our forwarding.
+      ::raise(SIGSTOP);  // The command continues together with this process: its group, or forwarding.
     }
-    // If signals are merged, the timeout ensures that the command is checked anyway.
+    // The timeout ensures that the command is checked even if several signals are merged into one.
     const auto signal = signals.next(period);
     if (heard(signal) || !signal) continue;
     if (is_stop(signal->number)) stop_came = clock::now();
@@ -252,7 +254,7 @@ bool any_process_with(const std::string& name, const std::string& value) {
   for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
     const std::string number = at->path().filename().string();
     if (number.find_first_not_of("0123456789") != std::string::npos || number == std::to_string(::getpid())) continue;
-    // Not readable for another user's process; empty for one that has ended.
+    // The file is unreadable for a process of another user, and empty for a process that has ended.
     std::ifstream in(at->path() / "environ", std::ios::binary);
     for (std::string variable; std::getline(in, variable, '\0');) {
       if (variable == wanted) return true;

@@ -15,32 +15,34 @@
 
 namespace sluice::cli {
 
-/// Finds program `name` like execvp. Errors: not_found; invalid_argument if it exists but cannot be executed.
+/// Searches for the program `name` as execvp does, and returns its path. Errors: not_found; invalid_argument if the
+/// program exists but cannot be executed.
 [[nodiscard]] result<std::string> find_program(const std::string& name);
 
 /// A signal that this process received.
 struct arrived_signal {
   int number = 0;
-  bool from_kernel =
-      false;            ///< From a timer or the terminal (then the command, in the same process group, got it too).
-  pid_t sender = 0;     ///< 0 means the kernel.
-  bool queued = false;  ///< Sent by sigqueue, with `value`.
+  bool from_kernel = false;  ///< Sent by a timer or the terminal (which also signals the command, in the same process
+                             ///< group).
+  pid_t sender = 0;          ///< Process that sent the signal; 0: the kernel.
+  bool queued = false;       ///< Sent by sigqueue, with `value`.
   sigval value{};
 
   /// True for signals that ask a program to end: INT, TERM, HUP, QUIT.
   [[nodiscard]] bool asks_to_end() const;
 };
 
-/// Blocks all signals to this process: none is lost before the command runs, and none ends us before the recording is
-/// complete. `next` delivers them. Faults of our own (SEGV, BUS, FPE, ILL, TRAP, SYS) keep their effect. Writing past
-/// the file size limit or to a closed pipe only gives an error. One per process, made before any thread.
+/// Blocks all signals to this process, so that no signal is lost before the command runs and none ends Sluice before
+/// the recording is complete. `next` delivers the blocked signals. Faults of this process (SEGV, BUS, FPE, ILL, TRAP,
+/// SYS) keep their effect. Writing past the file size limit or to a closed pipe returns an error instead of raising a
+/// signal. Create only one per process, before any other thread starts.
 class signal_desk {
  public:
   signal_desk();
   signal_desk(const signal_desk&) = delete;
   signal_desk& operator=(const signal_desk&) = delete;
 
-  /// The next signal, or nothing after `timeout`. Signals that this process sent to itself are skipped.
+  /// Waits for the next signal and returns it; null after `timeout`. Skips signals that this process sent to itself.
   [[nodiscard]] std::optional<arrived_signal> next(std::chrono::milliseconds timeout) const;
 
   /// Restores the original signal mask and actions. For a child process before exec; async-signal-safe.
@@ -52,8 +54,8 @@ class signal_desk {
   std::vector<std::pair<int, struct sigaction>> actions_before_;
 };
 
-/// Raises this process's limit of open descriptors to the maximum, because each recorded process needs one. Commands
-/// started later get the original limit.
+/// Raises this process's limit on open descriptors to the maximum, because each recorded process needs a descriptor.
+/// Commands that are started later get the original limit.
 void raise_descriptor_limit();
 
 /// A child process that runs a command, with additional environment variables.
@@ -61,18 +63,21 @@ class command_process {
  public:
   using variables = std::vector<std::pair<std::string, std::string>>;
 
-  /// Errors: not_found; invalid_argument if it cannot be executed; unavailable if the system cannot create a process.
+  /// Errors: not_found; invalid_argument if the command cannot be executed; unavailable if the system cannot create a
+  /// process.
   [[nodiscard]] static result<command_process> start(std::span<const std::string> command, const variables& set,
                                                      const signal_desk& signals);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  /// Called with each signal received while waiting, or nullopt after each `period`. True: the signal is not forwarded.
+  /// Called with each signal that arrives while waiting, and with nullopt after each `period`. If it returns true, the
+  /// signal is not forwarded.
   using listener = std::function<bool(const std::optional<arrived_signal>& signal)>;
 
-  /// Waits until the command ends, and forwards received signals to the command. Exceptions: terminal signals, which
-  /// the command also got, and signals from the command or its descendants. If the command stops together with us (a
-  /// shell's job control), this process stops too. Returns the exit status 0..255, or 128 + n for signal n.
+  /// Waits until the command ends; meanwhile forwards received signals to the command, except terminal signals, which
+  /// the command also receives, and signals sent by the command or its descendants. If a shell's job control stops the
+  /// command together with this process, this process stops too. Returns the exit status 0..255, or 128 + n for signal
+  /// n.
   [[nodiscard]] int wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const;
 
  private:
@@ -81,8 +86,8 @@ class command_process {
   pid_t pid_;
 };
 
-/// True if another process runs that was started with `name`=`value` in its environment. So this finds all descendants
-/// of a command started with that variable, even if group, session or parent changed. O(processes).
+/// True if another running process was started with `name`=`value` in its environment. Finds all descendants of a
+/// command that was started with that variable, even if their group, session or parent has changed. O(processes).
 [[nodiscard]] bool any_process_with(const std::string& name, const std::string& value);
 
 }  // namespace sluice::cli

@@ -18,7 +18,7 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "app/workloads/demo_run.hpp"
+#include "app/demos/demo_run.hpp"
 #include "core/base/format.hpp"
 #include "instrumentation/capture/start/launch_environment.hpp"
 #include "instrumentation/ring/producer.hpp"
@@ -36,7 +36,8 @@ struct demo_options {
   double seconds = 6;
 };
 
-/// Prints `text` in lines of up to 80 columns, indented except for the first. `column`: where the first begins.
+/// Prints `text` in lines of up to 80 columns. All lines except the first are indented. `column`: start column of the
+/// first line.
 void print_wrapped(std::string_view text, std::size_t column, std::size_t indent) {
   while (!text.empty()) {
     const std::size_t room = 80 - column;
@@ -54,7 +55,7 @@ void print_wrapped(std::string_view text, std::size_t column, std::size_t indent
 
 int list() {
   constexpr int indent = 20;
-  for (const workloads::workload& w : workloads::all()) {
+  for (const demos::demo& w : demos::all()) {
     std::printf("%-*s", indent, std::string(w.name).c_str());
     print_wrapped(w.shows, indent, indent);
     std::printf("%*sLook for: ", indent, "");
@@ -63,13 +64,13 @@ int list() {
   return 0;
 }
 
-workloads::device_choice choice_of(const std::string& name) {
-  if (name == "sim") return workloads::device_choice::simulated;
-  return name == "cuda" ? workloads::device_choice::cuda : workloads::device_choice::automatic;
+demos::device_choice choice_of(const std::string& name) {
+  if (name == "sim") return demos::device_choice::simulated;
+  return name == "cuda" ? demos::device_choice::cuda : demos::device_choice::automatic;
 }
 
-/// Turns Ctrl-C and similar signals into a stop request, which demos check between steps. Create it before any other
-/// thread, so that all threads block these signals and only this object's thread receives them.
+/// Turns Ctrl-C and similar signals into a stop request, which demos check between steps. Create this object before any
+/// other thread, so that all threads block these signals and only this object's thread receives them.
 class stop_on_signal {
  public:
   stop_on_signal() {
@@ -79,7 +80,7 @@ class stop_on_signal {
     try {
       waiter_ = std::thread([this] { wait(); });
     } catch (const std::system_error&) {
-      pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // No thread available: the signals end the program as usual.
+      pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // Without the thread, signals must end the program as usual.
     }
   }
   ~stop_on_signal() {
@@ -90,7 +91,7 @@ class stop_on_signal {
   stop_on_signal& operator=(const stop_on_signal&) = delete;
 
   [[nodiscard]] std::stop_token token() const { return stop_.get_token(); }
-  /// The signal received; 0 if none.
+  /// The signal that was received; 0 if none was.
   [[nodiscard]] int signal() const { return signal_; }
 
  private:
@@ -122,16 +123,16 @@ int under_record(const demo_options& options, const std::string& output) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv(own.c_str(), arguments.data());
-  complain(own + ": cannot be started again to be recorded: " + describe_errno(errno));
+  complain(own + ": cannot restart under sluice record: " + describe_errno(errno));
   return status_failed;
 }
 
 int run(const demo_options& options) {
   if (options.list) return list();
-  const workloads::workload* what = workloads::find(options.name);
+  const demos::demo* what = demos::find(options.name);
   if (!what) {
-    complain(options.name.empty() ? std::string("which demo? expected: sluice demo NAME; see sluice demo --list")
-                                  : "there is no demo '" + options.name + "'; see sluice demo --list");
+    complain(options.name.empty() ? std::string("no demo given; expected: sluice demo NAME; see sluice demo --list")
+                                  : "no demo named '" + options.name + "'; see sluice demo --list");
     return status_usage;
   }
   const std::string output = options.output.empty() ? free_name(options.name) : options.output;
@@ -139,8 +140,8 @@ int run(const demo_options& options) {
     complain(possible.error().to_string());
     return status_of(possible.error());
   }
-  const bool recorded_already = std::getenv(collector::socket_variable) != nullptr;
-  const auto device = workloads::choose_device(choice_of(options.device));
+  const bool recorded_already = std::getenv(ring::socket_variable) != nullptr;
+  const auto device = demos::choose_device(choice_of(options.device));
   if (!device) {
     complain(device.error().to_string());
     return status_failed;
@@ -152,13 +153,13 @@ int run(const demo_options& options) {
     const std::string why = options.device == "sim" ? std::string() : " (" + runtime::why_unavailable() + ")";
     remark("using the simulated device" + why);
   }
-  workloads::demo_options how;
-  how.device = device->simulated() ? workloads::device_choice::simulated : workloads::device_choice::cuda;
-  if (device->simulated()) how.output = output;  // else `sluice record` writes it
+  demos::demo_options how;
+  how.device = device->simulated() ? demos::device_choice::simulated : demos::device_choice::cuda;
+  if (device->simulated()) how.output = output;  // Otherwise `sluice record` writes the recording.
   how.wall_seconds = options.paced ? options.seconds : 0;
   how.stop = signals.token();
   how.say = [](const std::string& line) { say(line); };
-  const auto outcome = workloads::run_demo(*what, how);
+  const auto outcome = demos::run_demo(*what, how);
   if (!outcome) {
     complain(outcome.error().to_string());
     return status_failed;
@@ -175,7 +176,7 @@ int run(const demo_options& options) {
 action declare_demo(CLI::App& command) {
   auto options = std::make_shared<demo_options>();
   std::vector<std::string> names;
-  for (const workloads::workload& each : workloads::all()) names.emplace_back(each.name);
+  for (const demos::demo& each : demos::all()) names.emplace_back(each.name);
   command.add_option("NAME", options->name, "Demo to run")->type_name(fmt::format("{}", fmt::join(names, "|")));
   command.add_flag("--list", options->list, "Describe each demo and what to look for");
   command.add_option("--device", options->device, "Device to run on (default: CUDA if there is a GPU)")
@@ -185,7 +186,7 @@ action declare_demo(CLI::App& command) {
       ->check(output_name())
       ->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
-  command.add_flag("--pace", options->paced, "Slow the simulated device down, to watch it live");
+  command.add_flag("--pace", options->paced, "Slow down the simulated device, to watch it live");
   command.add_option("--seconds", options->seconds, "Approximate length of a paced run")
       ->check(number_between(0.1, 3600))
       ->type_name("SECONDS")

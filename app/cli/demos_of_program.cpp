@@ -1,12 +1,12 @@
 #include "app/cli/demos_of_program.hpp"
 
-#include "app/workloads/workload.hpp"
+#include "app/demos/demo.hpp"
 
 namespace sluice::cli {
 
 std::vector<gui::demo_entry> demos_of_program() {
   std::vector<gui::demo_entry> entries;
-  for (const workloads::workload& each : workloads::all()) {
+  for (const demos::demo& each : demos::all()) {
     entries.push_back({std::string(each.name), std::string(each.shows)});
   }
   return entries;

@@ -6,7 +6,7 @@
 
 namespace sluice::cli {
 
-/// The demos of `sluice demo`, for the window's menu.
+/// The demos that `sluice demo` can run, for the window's menu.
 [[nodiscard]] std::vector<gui::demo_entry> demos_of_program();
 
 }  // namespace sluice::cli

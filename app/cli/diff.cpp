@@ -1,5 +1,5 @@
 // sluice diff: compares two recordings, or two ranges of one.
-#include "core/figures/diff.hpp"
+#include "core/metrics/diff.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "app/cli/diff.hpp"
-#include "app/cli/figures/figures_of_recording.hpp"
+#include "app/cli/metrics/metrics_of_recording.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/text_table.hpp"
@@ -24,13 +24,13 @@
 namespace sluice::cli {
 namespace {
 
-using analysis::stack_change;
+using metrics::stack_change;
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t most_lines = 12;  ///< Per list in the text output; JSON has everything.
+constexpr std::size_t max_lines = 12;  ///< Limit for each list in the text output. JSON contains all entries.
 
-/// "GPU 3"; "GPU 3 -> GPU 1" if it is another one after.
-std::string device_name(analysis::matched_device device) {
+/// "GPU 3", or "GPU 3 -> GPU 1" if the later recording uses another device.
+std::string device_name(metrics::matched_device device) {
   const auto name = [](std::int64_t ordinal) { return ordinal < 0 ? "host" : "GPU " + std::to_string(ordinal); };
   return name(device.before) + (device.before == device.after ? "" : " -> " + name(device.after));
 }
@@ -40,11 +40,11 @@ json number_of(std::int64_t ordinal) { return ordinal < 0 ? json(nullptr) : json
 std::string change_of(double before, double after) {
   if (before == after) return "same";
   return (after < before ? "-" : "+") + format_bytes(after < before ? before - after : after - before) +
-         analysis::percent_of_change(before, after);
+         metrics::percent_of_change(before, after);
 }
 
 std::string site_of(const stack_change& change) {
-  if (change.stack.empty()) return "no stack was recorded for these";
+  if (change.stack.empty()) return "no stack recorded";
   const std::string place = symbols::place_of(change.line);
   const std::string name = symbols::name_of(change.line);
   return place.empty() ? name : place + ", " + name;
@@ -57,7 +57,7 @@ std::string listing(const std::vector<stack_change>& changes, std::string_view n
   std::size_t more = 0;
   for (const stack_change& change : changes) {
     if (!wanted(change)) continue;
-    if (shown == most_lines) {
+    if (shown == max_lines) {
       ++more;
       continue;
     }
@@ -75,9 +75,9 @@ bool differs(const stack_change& c) { return c.before.bytes != c.after.bytes || 
 bool appeared(const stack_change& c) { return c.appeared(); }
 bool vanished(const stack_change& c) { return c.vanished(); }
 
-std::string text_of(const analysis::difference& found, const std::string& before, const std::string& after) {
+std::string text_of(const metrics::difference& found, const std::string& before, const std::string& after) {
   std::string text = fmt::format("before: {}\nafter:  {}\n", before, after);
-  text += "\nMemory, at the highest of each\n";
+  text += "\nMemory, peaks\n";
   text_table peaks("lrrr");
   for (const auto& m : found.memory) {
     peaks.row({fmt::format("{}, {}: {}", device_name(m.device), name_of(m.layer), name_of(m.kind)),
@@ -85,15 +85,15 @@ std::string text_of(const analysis::difference& found, const std::string& before
                change_of(static_cast<double>(m.before.maximum), static_cast<double>(m.after.maximum))});
   }
   text += peaks.empty() ? "  none\n" : peaks.text(2);
-  const auto section = [&](const analysis::memory_change& m, const char* what, const std::string& lines) {
+  const auto section = [&](const metrics::memory_change& m, const char* what, const std::string& lines) {
     if (!lines.empty())
       text +=
           fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), name_of(m.layer), name_of(m.kind), what, lines);
   };
   for (const auto& m : found.memory) {
-    section(m, "who holds more or less at the highest", listing(m.at_peak, "block", differs));
-    section(m, "allocates now and did not before", listing(m.allocated, "block", appeared));
-    section(m, "allocated before and does not now", listing(m.allocated, "block", vanished));
+    section(m, "lines with changed memory at the peak", listing(m.at_peak, "block", differs));
+    section(m, "new lines that allocate", listing(m.allocated, "block", appeared));
+    section(m, "lines that no longer allocate", listing(m.allocated, "block", vanished));
   }
   text += "\nTransfers\n";
   text_table moved("lrrrr");
@@ -106,12 +106,13 @@ std::string text_of(const analysis::difference& found, const std::string& before
   for (const auto& t : found.transfers) {
     const std::string lines = listing(t.sites, "copy", differs);
     if (!lines.empty())
-      text += fmt::format("\n{}, {}: who copies more or less\n{}", device_name(t.device), name_of(t.direction), lines);
+      text += fmt::format("\n{}, {}: lines with changed copy volume\n{}", device_name(t.device), name_of(t.direction),
+                          lines);
   }
   return text;
 }
 
-json figures_of(const analysis::stack_figures& f) {
+json metrics_of(const metrics::stack_metrics& f) {
   return {{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}};
 }
 
@@ -121,21 +122,21 @@ json stacks_of(const std::vector<stack_change>& changes) {
     json stack = json::array();
     for (const auto& line : change.stack) stack.push_back(symbols::text_of(line));
     all.push_back({{"site", site_of(change)},
-                   {"before", figures_of(change.before)},
-                   {"after", figures_of(change.after)},
+                   {"before", metrics_of(change.before)},
+                   {"after", metrics_of(change.after)},
                    {"stack", std::move(stack)}});
   }
   return all;
 }
 
-std::string json_of(const analysis::difference& found, const std::string& before, const std::string& after) {
+std::string json_of(const metrics::difference& found, const std::string& before, const std::string& after) {
   json all;
   all["schema"] = 1;
   all["before"] = before;
   all["after"] = after;
   all["memory"] = json::array();
   for (const auto& m : found.memory) {
-    const auto figures = [](const analysis::memory_statistics& f) {
+    const auto metrics = [](const metrics::memory_statistics& f) {
       return json{{"peak_bytes", f.maximum},  {"peak_ns", f.maximum_time},    {"mean_bytes", f.mean},
                   {"at_end_bytes", f.at_end}, {"allocations", f.allocations}, {"allocated_bytes", f.allocated_bytes}};
     };
@@ -143,29 +144,29 @@ std::string json_of(const analysis::difference& found, const std::string& before
                              {"device_after", number_of(m.device.after)},
                              {"layer", name_of(m.layer)},
                              {"kind", name_of(m.kind)},
-                             {"before", figures(m.before)},
-                             {"after", figures(m.after)},
+                             {"before", metrics(m.before)},
+                             {"after", metrics(m.after)},
                              {"at_peak", stacks_of(m.at_peak)},
                              {"allocated", stacks_of(m.allocated)}});
   }
   all["transfers"] = json::array();
   for (const auto& t : found.transfers) {
-    const auto figures = [](const analysis::transfer_statistics& f) {
+    const auto metrics = [](const metrics::transfer_statistics& f) {
       return json{{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}, {"mean_bandwidth", f.mean_bandwidth}};
     };
     all["transfers"].push_back({{"device", number_of(t.device.before)},
                                 {"device_after", number_of(t.device.after)},
                                 {"direction", name_of(t.direction)},
-                                {"before", figures(t.before)},
-                                {"after", figures(t.after)},
+                                {"before", metrics(t.before)},
+                                {"after", metrics(t.after)},
                                 {"sites", stacks_of(t.sites)}});
   }
   return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-result<std::optional<analysis::time_range>> range_of(const std::string& text, const figures_of_recording& of) {
-  if (text.empty()) return std::optional<analysis::time_range>();
-  const auto parsed = parse_range(text, analysis::time_range_of(of.snapshot()));
+result<std::optional<time_range>> range_of(const std::string& text, const metrics_of_recording& of) {
+  if (text.empty()) return std::optional<time_range>();
+  const auto parsed = parse_range(text, index::time_range_of(of.snapshot()));
   if (!parsed) return tl::unexpected(parsed.error());
   return std::optional(*parsed);
 }
@@ -174,32 +175,32 @@ result<std::optional<analysis::time_range>> range_of(const std::string& text, co
 
 result<std::string> difference_text(const diff_wanted& wanted) {
   if (wanted.files.size() > 2)
-    return fail(error_code::invalid_argument, "two recordings can be compared, not more", wanted.files[2]);
+    return fail(error_code::invalid_argument, "only two recordings can be compared", wanted.files[2]);
   if (wanted.files.size() == 1 && wanted.against.empty()) {
-    return fail(error_code::invalid_argument, "one recording alone has nothing to be compared with", wanted.files[0],
-                "name another, or two ranges of it with --range and --against");
+    return fail(error_code::invalid_argument, "nothing to compare with: only one recording was given", wanted.files[0],
+                "name a second one, or two ranges with --range and --against");
   }
   const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
-  auto first = figures_of_recording::open(wanted.files[0], wanted.range.empty(), &wanted.sources_from);
+  auto first = metrics_of_recording::open(wanted.files[0], wanted.range.empty(), &wanted.sources_from);
   if (!first) return tl::unexpected(first.error());
-  std::optional<figures_of_recording> second;
+  std::optional<metrics_of_recording> second;
   if (wanted.files.size() == 2) {
-    auto opened = figures_of_recording::open(wanted.files[1], text_after.empty(), &wanted.sources_from);
+    auto opened = metrics_of_recording::open(wanted.files[1], text_after.empty(), &wanted.sources_from);
     if (!opened) return tl::unexpected(opened.error());
     second.emplace(*std::move(opened));
   }
-  figures_of_recording& other = second ? *second : *first;
+  metrics_of_recording& other = second ? *second : *first;
   const auto before = range_of(wanted.range, *first);
   if (!before) return tl::unexpected(before.error());
   const auto after = range_of(text_after, other);
   if (!after) return tl::unexpected(after.error());
-  symbols::frame_book names_after(symbols::options_for(other.snapshot()));
-  const auto figures_before = first->compared(*before);
-  const auto figures_after = other.compared(*after);
-  const auto devices = second ? analysis::device_match::by_role : analysis::device_match::by_ordinal;
-  const auto found = analysis::compare({figures_before, first->tables()}, first->names(),
-                                       {figures_after, other.tables()}, names_after, devices);
-  const auto title = [](const figures_of_recording& of, const std::optional<analysis::time_range>& range) {
+  symbols::frame_cache names_after(symbols::options_for(other.snapshot()));
+  const auto metrics_before = first->compared(*before);
+  const auto metrics_after = other.compared(*after);
+  const auto devices = second ? metrics::device_match::by_role : metrics::device_match::by_ordinal;
+  const auto found = metrics::compare({metrics_before, first->tables()}, first->names(),
+                                      {metrics_after, other.tables()}, names_after, devices);
+  const auto title = [](const metrics_of_recording& of, const std::optional<time_range>& range) {
     if (!range) return of.path();
     return fmt::format("{}, {} to {}", of.path(), format_moment(range->begin), format_moment(range->end));
   };
@@ -235,7 +236,7 @@ action declare_diff(CLI::App& command) {
       ->required()
       ->type_name("...");
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
-  command.add_option("--against", wanted->against, "Second range, to compare the first with")->type_name("FROM:TO");
+  command.add_option("--against", wanted->against, "Second range, to compare with the first")->type_name("FROM:TO");
   add_sources_option(command, wanted->sources_from);
   command.add_option("--format", wanted->format, "Output format")
       ->check(CLI::IsMember({"text", "json"}).description(""))

@@ -17,7 +17,7 @@
 #include "core/base/format.hpp"
 #include "core/export/export.hpp"
 #include "core/export/output.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -36,7 +36,7 @@ struct export_options {
   bool force = false;
 };
 
-/// Those of core/export, and the page, which is made of the window.
+/// The formats of core/export, and the HTML page that contains the window.
 std::vector<const exports::format*> formats() {
   std::vector<const exports::format*> all;
   for (const exports::format& each : exports::formats()) all.push_back(&each);
@@ -50,21 +50,22 @@ std::string names_of_formats(const char* between) {
   return all;
 }
 
-/// The format given by name, or derived from the output's file name.
+/// The format that the user named; otherwise the format that the output's file name implies.
 result<const exports::format*> choose_format(const export_options& wanted) {
   if (!wanted.format.empty()) {
     if (const exports::format* named = exports::find_format(wanted.format)) return named;
     if (wanted.format == page::html_format().name) return &page::html_format();
-    return fail(error_code::invalid_argument, "there is no format '" + wanted.format + "'", "--format",
+    return fail(error_code::invalid_argument, "no format named '" + wanted.format + "'", "--format",
                 "formats are " + names_of_formats(", "));
   }
   if (const exports::format* known = exports::format_of_file(wanted.out)) return known;
   if (wanted.out.ends_with(page::html_format().suffix)) return &page::html_format();
-  return fail(error_code::invalid_argument, "'" + wanted.out + "' does not tell the format", "-o",
-              "say --format with one of " + names_of_formats(", "));
+  return fail(error_code::invalid_argument, "'" + wanted.out + "' does not determine the format", "-o",
+              "set --format to one of " + names_of_formats(", "));
 }
 
-/// For a single file. Streams may go to a pipe or device, and a folder must be new: `exports::output` checks those.
+/// Checks the output path of single-file formats. Streams may go to a pipe or device, and folders must be new;
+/// `exports::output` checks those.
 result<void> check_place(const export_options& wanted, const exports::format& as) {
   exports::options options;
   options.tables = wanted.tables;
@@ -77,17 +78,17 @@ result<void> check_place(const export_options& wanted, const exports::format& as
   return check_output(wanted.out, kind_of(as), wanted.force, std::span(&wanted.file, 1));
 }
 
-result<exports::outcome> run(const export_options& wanted, const exports::format& as) {
+result<exports::written_summary> run(const export_options& wanted, const exports::format& as) {
   if (auto known = exports::check_tables(wanted.tables); !known) return tl::unexpected(known.error());
   if (auto free = check_place(wanted, as); !free) return tl::unexpected(free.error());
-  // A pass over a recording comes back to few chunks.
+  // A small cache suffices, because one pass over a recording returns to few chunks.
   constexpr std::size_t cache_bytes = std::size_t{32} << 20;
   const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from, cache_bytes);
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
   exports::options options;
   if (!wanted.range.empty()) {
-    const auto range = parse_range(wanted.range, analysis::time_range_of(*now));
+    const auto range = parse_range(wanted.range, index::time_range_of(*now));
     if (!range) return tl::unexpected(range.error());
     options.range = *range;
   }
@@ -138,14 +139,14 @@ action declare_export(CLI::App& command) {
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   command
       .add_option("--only", wanted->only,
-                  "Only events about this, such as stream:7, process:1, block:42; can be repeated")
+                  "Only events of this object, such as stream:7, process:1, block:42; can be repeated")
       ->type_name("KIND:ID");
   command.add_option("--table", wanted->tables, "Only this table (csv, sqlite); can be repeated")->type_name("NAME");
   command
       .add_option("--measure", wanted->measure,
-                  "What folded stacks count: bytes live at the peak, allocated or copied (default: peak)")
+                  "Metric of folded stacks: bytes live at the peak, allocated or copied (default: peak)")
       ->type_name("peak|allocated|transferred");
-  command.add_option("--run", wanted->run, "Name of the run in a data set (parquet; default: that of FILE)")
+  command.add_option("--run", wanted->run, "Name of the run in a data set (parquet; default: name of FILE)")
       ->type_name("NAME");
   add_sources_option(command, wanted->sources_from);
   command.add_flag("--redact", wanted->redact, redact_help);

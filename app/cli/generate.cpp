@@ -1,4 +1,4 @@
-// sluice generate: writes a trace of any size, for tests and measurements.
+// sluice generate: writes a synthetic recording of any size, for tests and measurements.
 #include "core/generate/generate.hpp"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ int write_trace(const generate_verb& options) {
     complain(made.error().to_string());
     return status_of(made.error());
   }
-  say(fmt::format("{}: {} events, {} bytes, {:.2f} bytes an event", options.output, made->events, made->bytes,
+  say(fmt::format("{}: {} events, {} bytes, {:.2f} bytes per event", options.output, made->events, made->bytes,
                   static_cast<double>(made->bytes) / static_cast<double>(made->events)));
   return 0;
 }
@@ -67,7 +67,7 @@ action declare_generate(CLI::App& command) {
       ->check(whole_between(1, 10'000'000'000))
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--seed", options->what.seed, "The same seed makes the same file")
+  command.add_option("--seed", options->what.seed, "The same seed generates the same file")
       ->check(whole_between(0, UINT64_MAX))
       ->type_name("S")
       ->capture_default_str();
@@ -94,15 +94,15 @@ action declare_generate(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--slow-rank", options->what.slow_rank,
-                  "Rank whose kernels take four times as long, so that the others wait for it (give all ranks the same "
-                  "--seed)")
+                  "Rank whose kernels take four times as long, so that the others wait for it (use the same "
+                  "--seed for all ranks)")
       ->check(whole_between(0, 1'000'000))
       ->type_name("N");
   command.add_option("--kept-blocks", options->what.kept_blocks, "Small blocks to allocate first and keep to the end")
       ->check(whole_between(0, 100'000'000))
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--kept-stacks", options->what.kept_stacks, "Different call stacks that allocate these")
+  command.add_option("--kept-stacks", options->what.kept_stacks, "Number of call stacks that allocate them")
       ->check(whole_between(1, 100'000'000))
       ->type_name("N")
       ->capture_default_str();

@@ -1,4 +1,4 @@
-// sluice import: converts a recording of another tool to a trace.
+// sluice import: converts another tool's file to a recording.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ struct import_options {
   bool force = false;
 };
 
-/// "profile.json.gz" becomes "profile".
+/// The file name without its extensions: "profile" for "profile.json.gz".
 std::string stem_of(const std::string& path) {
   std::filesystem::path name = std::filesystem::path(path).filename();
   if (name.extension() == ".gz") name = name.stem();

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "core/base/format.hpp"
-#include "core/figures/members.hpp"
+#include "core/metrics/members.hpp"
 #include "core/trace/model/names.hpp"
 #include "core/trace/model/words.hpp"
 
-/// JSON values for the report; unknown values become null.
+/// JSON values for the report. Unknown values become null.
 namespace sluice::cli {
 
 [[nodiscard]] inline nlohmann::ordered_json time_or_null(trace::time_ns time) {
@@ -32,33 +32,33 @@ template <class Id>
   return id == Id{} ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(raw(id));
 }
 
-/// Adds the members of a struct of figures to `into`, as its list says (core/figures/members.hpp).
-template <analysis::has_members Figures>
-void put_members(const Figures& of, const trace::tables& tables, nlohmann::ordered_json& into);
+/// Adds the members of a struct of metrics to `into`, following its member list (core/metrics/members.hpp).
+template <metrics::has_members Metrics>
+void put_members(const Metrics& of, const trace::tables& tables, nlohmann::ordered_json& into);
 
-/// The value of one member; a struct with a list of members, or a vector of such.
+/// The value of one member: a scalar, a struct with a member list, or a vector of such structs.
 template <class T>
 [[nodiscard]] nlohmann::ordered_json json_of(const T& value, const trace::tables& tables,
-                                             analysis::meaning is = analysis::meaning::plain) {
+                                             metrics::meaning is = metrics::meaning::plain) {
   using json = nlohmann::ordered_json;
-  if constexpr (analysis::has_members<T>) {
+  if constexpr (metrics::has_members<T>) {
     json made;
     put_members(value, tables, made);
     return made;
   } else if constexpr (std::is_same_v<T, trace::string_id>) {
     return std::string(tables.text(value));
-  } else if constexpr (std::is_same_v<T, analysis::category>) {
-    return value == analysis::category::none ? json(nullptr) : json(analysis::category_name(value));
+  } else if constexpr (std::is_same_v<T, index::category>) {
+    return value == index::category::none ? json(nullptr) : json(index::category_name(value));
   } else if constexpr (std::is_same_v<T, trace::memory_kind>) {
-    return is == analysis::meaning::side ? name_of_side(value) : name_of(value);
+    return is == metrics::meaning::side ? name_of_side(value) : name_of(value);
   } else if constexpr (std::is_enum_v<T> && trace::enum_values<T> > 0) {
     return trace::word_of(value);
   } else if constexpr (std::is_enum_v<T>) {
     return id_or_null(value);
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    return is == analysis::meaning::address ? json(format_address(value)) : json(value);
+    return is == metrics::meaning::address ? json(format_address(value)) : json(value);
   } else if constexpr (std::is_same_v<T, double>) {
-    return is == analysis::meaning::rate ? number_or_null(value) : json(value);
+    return is == metrics::meaning::rate ? number_or_null(value) : json(value);
   } else {
     return value;
   }
@@ -66,22 +66,22 @@ template <class T>
 
 template <class T>
 [[nodiscard]] nlohmann::ordered_json json_of(const std::vector<T>& values, const trace::tables& tables,
-                                             analysis::meaning /*is*/ = analysis::meaning::plain) {
+                                             metrics::meaning /*is*/ = metrics::meaning::plain) {
   auto all = nlohmann::ordered_json::array();
   for (const T& each : values) all.push_back(json_of(each, tables));
   return all;
 }
 
-template <analysis::has_members Figures>
-void put_members(const Figures& of, const trace::tables& tables, nlohmann::ordered_json& into) {
+template <metrics::has_members Metrics>
+void put_members(const Metrics& of, const trace::tables& tables, nlohmann::ordered_json& into) {
   const auto put = [&](const auto& member) {
     const auto& value = of.*(member.pointer);
-    if constexpr (analysis::has_members<std::remove_cvref_t<decltype(value)>>) {
-      if (member.is == analysis::meaning::inlined) return put_members(value, tables, into);
+    if constexpr (metrics::has_members<std::remove_cvref_t<decltype(value)>>) {
+      if (member.is == metrics::meaning::inlined) return put_members(value, tables, into);
     }
     if (!member.name.empty()) into[std::string(member.name)] = json_of(value, tables, member.is);
   };
-  std::apply([&](const auto&... each) { (put(each), ...); }, analysis::members_of<Figures>());
+  std::apply([&](const auto&... each) { (put(each), ...); }, metrics::members_of<Metrics>());
 }
 
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-// The command line: dispatches to the verbs, each of which has a file of its own.
+// The command line: dispatches to the verbs, each of which has its own file.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -24,20 +24,20 @@ struct verb {
   const char* name;
   const char* about;
   std::function<action(CLI::App&)> declare;
-  bool hidden = false;  ///< Not in `sluice --help`.
+  bool hidden = false;  ///< The verb is not listed in `sluice --help`.
 };
 
 struct command_line {
   std::vector<std::string> arguments;                    ///< Without the program's name.
-  std::optional<std::vector<std::string>> after_dashes;  ///< The command for `record`.
+  std::optional<std::vector<std::string>> after_dashes;  ///< The command that `record` runs.
 };
 
 bool names_verb(const std::vector<verb>& verbs, const std::string& word) {
   return std::any_of(verbs.begin(), verbs.end(), [&](const verb& v) { return word == v.name; });
 }
 
-/// Splits the command line. For `record`, the words after the first "--" are set aside, because all of them belong to
-/// the command to run.
+/// Splits the command line. For `record`, the words after the first "--" are stored separately, because all of them
+/// belong to the command to run.
 command_line split(int argc, char** argv) {
   command_line line;
   line.arguments.assign(argv + std::min(argc, 1), argv + argc);
@@ -52,7 +52,7 @@ command_line split(int argc, char** argv) {
   return line;
 }
 
-/// True for the words of `sluice FILE`, whether the file exists or not, and of `sluice --demo NAME`.
+/// True for `sluice FILE`, even if the file does not exist, and for `sluice --demo NAME`.
 bool is_for_window(const std::string& word) {
   if (word.substr(0, 1) == "-") return word == "--demo" || word.rfind("--demo=", 0) == 0 || word == "--device";
   std::error_code none;
@@ -72,29 +72,29 @@ int run(int argc, char** argv) {
 
   // One line per verb, in the order of `sluice --help`.
   const std::vector<verb> verbs = {
-      {"record", "Record what a program does with GPU memory",
+      {"record", "Record a program's use of GPU memory",
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
-      {"attach", "Says why a running program is not recorded", declare_attach},
-      {"doctor", "Say what is missing on this machine, and what to do about it", declare_doctor},
-      {"report", "Print the figures of a recording", declare_report},
-      {"import", "Make a trace of what another tool recorded", declare_import},
-      {"query", "Ask a recording in SQL", declare_query},
-      {"export", "Write a recording, or a part of it, for other programs", declare_export},
-      {"trim", "Cut a part of a recording out, as a recording of its own", declare_trim},
-      {"merge", "Put recordings of several processes or machines together, on one clock", declare_merge},
-      {"check", "Judge a recording by limits, for tests and continuous integration", declare_check},
-      {"diff", "Say what two recordings, or two ranges of one, differ in", declare_diff},
-      {"mcp", "Answer an assistant's questions about recordings (Model Context Protocol)", declare_mcp},
-      {"whatif", "Say what PyTorch would have reserved under other allocator settings", declare_whatif},
+      {"attach", "Explain why a running program cannot be recorded", declare_attach},
+      {"doctor", "Report what this machine lacks for recording, and how to fix it", declare_doctor},
+      {"report", "Print the metrics and findings of a recording", declare_report},
+      {"import", "Convert another tool's recording to a trace", declare_import},
+      {"query", "Query a recording in SQL", declare_query},
+      {"export", "Convert a recording, or a part of it, for other programs", declare_export},
+      {"trim", "Extract a part of a recording as a new recording", declare_trim},
+      {"merge", "Merge recordings of several processes or machines, on one clock", declare_merge},
+      {"check", "Check a recording against limits, for tests and continuous integration", declare_check},
+      {"diff", "Compare two recordings, or two ranges of one", declare_diff},
+      {"mcp", "Give an AI assistant access to recordings (Model Context Protocol)", declare_mcp},
+      {"whatif", "Predict PyTorch's reserved memory under other allocator settings", declare_whatif},
       {"serve", "Show recordings in a browser, from this machine only", declare_serve},
-      {"top", "Show the figures of a recording in the terminal, while it is written", declare_top},
-      {"demo", "Run a small program that has something to show, and record it", declare_demo},
+      {"top", "Show the metrics of a recording in the terminal, while it is written", declare_top},
+      {"demo", "Run and record a small demonstration program", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
 #ifdef SLUICE_HAVE_GUI
       {"open", "Open the window; also `sluice FILE`, `sluice --demo NAME` and `sluice` alone", declare_open},
-      {"screenshot", "Draw the window into a picture, without a display", declare_screenshot},
+      {"screenshot", "Draw the window as a picture, without a display", declare_screenshot},
 #endif
-      {"manual", "Print the man page, or the completions of a shell", declare_manual, true},
+      {"manual", "Print the man page, or a shell's completions", declare_manual, true},
   };
 
   auto& words = line.arguments;
@@ -103,7 +103,7 @@ int run(int argc, char** argv) {
     words.insert(words.begin(), "open");
 
   if (!words.empty() && words.front().substr(0, 1) != "-" && !names_verb(verbs, words.front())) {
-    complain("there is no verb '" + words.front() + "'; see sluice --help");
+    complain("no verb named '" + words.front() + "'; see sluice --help");
     return status_usage;
   }
 
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   sluice::outlive_file_size_limit();
   try {
     const int status = sluice::cli::run(argc, argv);
-    // Output that could not be written is a failure.
+    // If the output could not be written, the verb has failed.
     if (status == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
       sluice::cli::complain("the standard output was closed or is full");
       return sluice::cli::status_failed;

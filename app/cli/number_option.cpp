@@ -35,13 +35,13 @@ std::optional<std::uint64_t> bytes_of_unit(std::string_view unit, bool thousands
   return bytes;
 }
 
-/// `read` returns the option's value for a word, or nullopt to reject the word.
+/// Makes a validator. `read` returns the option's value for a word, or nullopt if the word is invalid.
 template <class Read>
 CLI::Validator validator(std::string expected, Read read) {
   return CLI::Validator(
       [expected = std::move(expected), read](std::string& word) {
         const std::optional<std::string> value = read(word);
-        if (!value) return fmt::format("'{}' will not do; expected {}", word, expected);
+        if (!value) return fmt::format("invalid value '{}'; expected {}", word, expected);
         word = *value;
         return std::string();
       },

@@ -30,8 +30,8 @@ struct open_options {
   std::uint64_t memory = query::engine_options{}.memory_bytes;
 };
 
-/// Removes empty and relative folders from the variable. File dialogs are external programs found through PATH; they
-/// must not be taken from the current folder.
+/// Removes empty and relative folders from the environment variable `variable`. File dialogs are external programs that
+/// are found through PATH, and must not be started from the current folder.
 void leave_current_folder_out(const char* variable) {
   const char* value = std::getenv(variable);
   if (value == nullptr) return;
@@ -45,23 +45,23 @@ void leave_current_folder_out(const char* variable) {
 result<void> show(const open_options& wanted) {
   keep_freed_memory();
   leave_current_folder_out("PATH");
-  // The window says so too; without a display, this is all that is said.
+  // The window reports problems too, but if there is no display, this is the only report.
   std::optional<error> trouble;
   for (const std::string& file : wanted.files) {
     if (gui::is_saved_view(file)) {
       if (const auto view = gui::read_saved_view(file); !view) return tl::unexpected(view.error());
       continue;
     }
-    if (remote::is_address(file)) continue;  // The window connects, and says so.
+    if (remote::is_address(file)) continue;  // The window will connect, and show its progress.
     const auto found = importing::recognise(file);
     const bool foreign = found != importing::format::sluice && found != importing::format::unknown;
-    if (foreign) continue;  // the window imports it and shows the progress
+    if (foreign) continue;  // The window will import the file, and show its progress.
     if (auto opened = importing::open_any(file); !opened && !trouble) trouble = opened.error();
   }
   gui::application_options content;
   content.config_folder = gui::settings::default_folder();
   if (content.config_folder.empty())
-    complain("note: neither XDG_CONFIG_HOME nor HOME names a folder: settings and recent files are not kept");
+    complain("note: neither XDG_CONFIG_HOME nor HOME names a folder: settings and recent files are not saved");
   content.demos = demos_of_program();
   content.sources_from = wanted.sources_from;
   content.demo_device = wanted.device;
@@ -103,13 +103,13 @@ action declare_open(CLI::App& command) {
   command.add_option("--device", wanted->device, "Device to run the demo on")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))
       ->type_name("sim|cuda");
-  command.add_option("--memory", wanted->memory, "Memory for each recording, such as 400M; some questions need more")
+  command.add_option("--memory", wanted->memory, "Memory limit per recording, such as 400M; some queries need more")
       ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, true))
       ->type_name("BYTES")
       ->default_str("400M");
   return [wanted] {
     if (!wanted->demo.empty() && !is_demo(wanted->demo)) {
-      complain("there is no demo '" + wanted->demo + "'; see sluice demo --list");
+      complain("no demo named '" + wanted->demo + "'; see sluice demo --list");
       return status_usage;
     }
     if (auto shown = show(*wanted); !shown) {

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 result<void> check_folder(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(error_code::io, "no file can be made there: " + describe_errno(errno), path.string(),
-              "name a file in a folder that can be written to with -o");
+  return fail(error_code::io, "cannot create a file there: " + describe_errno(errno), path.string(),
+              "use -o to name a file in a writable folder");
 }
 
 }  // namespace
@@ -52,10 +52,10 @@ result<std::string> name_of_set(const std::string& pattern) {
     }
     const char what = ++i < pattern.size() ? pattern[i] : '\0';
     if (what == 'r') {
-      const std::int64_t rank = collector::rank_from_environment();
+      const std::int64_t rank = ring::rank_from_environment();
       if (rank < 0) {
-        return fail(error_code::invalid_argument, "%r is a rank, and no launcher put one in the environment", pattern,
-                    "start sluice by torchrun, mpirun or srun, or leave %r out");
+        return fail(error_code::invalid_argument, "%r stands for the rank, but no launcher has set one", pattern,
+                    "start sluice with torchrun, mpirun or srun, or remove %r");
       }
       name += std::to_string(rank);
     } else if (what == 'h') {
@@ -65,8 +65,8 @@ result<std::string> name_of_set(const std::string& pattern) {
     } else if (what == '%') {
       name += '%';
     } else {
-      return fail(error_code::invalid_argument, "a percent sign stands for nothing here", pattern,
-                  "write %r for the rank, %h for the host's name, %% for a percent sign");
+      return fail(error_code::invalid_argument, "unknown placeholder after a percent sign", pattern,
+                  "use %r for the rank, %h for the host name, %% for a percent sign");
     }
   }
   return name;
@@ -75,7 +75,7 @@ result<std::string> name_of_set(const std::string& pattern) {
 result<void> check_output(const std::string& path, const output_kind& kind, bool force,
                           std::span<const std::string> inputs) {
   if (path.empty())
-    return fail(error_code::invalid_argument, "the name of the output is empty", "-o", "name the file to write");
+    return fail(error_code::invalid_argument, "the output's name is empty", "-o", "name the file to write");
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
   if (!fs::exists(status)) {
@@ -87,17 +87,16 @@ result<void> check_output(const std::string& path, const output_kind& kind, bool
     return fail(error_code::invalid_argument, "is not a regular file", path, "name the file to write with -o");
   for (const std::string& input : inputs) {
     if (fs::equivalent(path, input, problem))
-      return fail(error_code::invalid_argument, "is the file to be read", path, "choose another name");
+      return fail(error_code::invalid_argument, "is also the input", path, "choose another name");
   }
   if (trace::holds_nothing(path)) return {};
   if (const auto there = regular_file::open(path); there && trace::has_writer(there->descriptor()))
-    return fail(error_code::invalid_argument, "another recording is being written into it", path,
-                "choose another name");
+    return fail(error_code::invalid_argument, "another recording is being written to it", path, "choose another name");
   if (kind.is == nullptr || !kind.is(path))
     return fail(error_code::invalid_argument, "exists and is not " + kind.name, path,
-                "remove it yourself, or choose another name");
+                "remove it, or choose another name");
   if (force) return {};
-  return fail(error_code::invalid_argument, "exists", path, "replace it with --force, or choose another name");
+  return fail(error_code::invalid_argument, "exists", path, "overwrite it with --force, or choose another name");
 }
 
 }  // namespace sluice::cli

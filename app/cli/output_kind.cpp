@@ -38,14 +38,14 @@ bool is_picture(const std::string& path) { return head_of(path).starts_with("\x8
 
 bool is_sqlite(const std::string& path) { return head_of(path).starts_with(std::string_view("SQLite format 3\0", 16)); }
 
-/// A CSV file begins with column names: lower-case letters, digits and underscores.
+/// Recognizes CSV by its first line, which contains column names: lower-case letters, digits and underscores.
 bool is_csv(const std::string& path) {
   const std::string line = first_line_of(path);
   return line.find(',') != std::string::npos &&
          line.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_,") == std::string::npos;
 }
 
-/// A folded stack looks like "main (a.py:3);f (a.py:9) 4096".
+/// Recognizes folded stacks by their first line, such as "main (a.py:3);f (a.py:9) 4096".
 bool is_folded(const std::string& path) {
   const std::string line = first_line_of(path);
   const std::size_t space = line.rfind(' ');
@@ -59,9 +59,10 @@ bool is_torch_snapshot(const std::string& path) {
 
 bool is_chrome(const std::string& path) { return importing::recognise(path) == importing::format::chrome_json; }
 
-/// A sequence of packets, each with its length: checks that a second packet begins where the first one ends.
+/// Recognizes Perfetto's format, a sequence of packets that start with their length: checks that a second packet starts
+/// where the first one ends.
 bool is_perfetto(const std::string& path) {
-  constexpr char packet = 0x0a;  // Protobuf: field 1, bytes.
+  constexpr char packet = 0x0a;  // The tag of a packet in Protobuf: field 1, bytes.
   const std::string head = head_of(path);
   if (head.size() < 2 || head[0] != packet) return false;
   std::size_t length = 0;
@@ -94,7 +95,7 @@ output_kind kind_of(const exports::format& format) {
   if (&format == &page::html_format()) return {"a page of sluice export", page::is_html_page};
   const auto found =
       std::find_if(looks.begin(), looks.end(), [&](const auto& each) { return each.first == format.name; });
-  return {"a file of the format " + std::string(format.name), found == looks.end() ? nullptr : found->second};
+  return {"a file in the format " + std::string(format.name), found == looks.end() ? nullptr : found->second};
 }
 
 }  // namespace sluice::cli

@@ -3,15 +3,16 @@
 #include <string>
 #include <string_view>
 
-/// All output of the verbs goes through these functions. Names from recordings and file systems may contain anything;
-/// characters that could control or deceive a terminal are replaced here (core/base/printable.hpp).
+/// All output of the verbs goes through these functions. Names from recordings and file systems may contain any bytes;
+/// these functions replace characters that could control or deceive a terminal (core/base/printable.hpp).
 namespace sluice::cli {
 
-/// Prints `text` (any number of lines) to standard output. False if not all was written; `main` checks that again.
+/// Prints `text` (any number of lines) to standard output. Returns false if not all of it was written; `main` checks
+/// this again.
 bool print(std::string_view text);
 
-/// Prints a piece of a machine-readable document (JSON, CSV): unchanged to a file or pipe, like `print` to a terminal.
-/// Returns false if not all of it was written.
+/// Prints a piece of a machine-readable document (JSON, CSV): unchanged to a file or pipe, but as `print` does to a
+/// terminal. Returns false if not all of it was written.
 bool print_document(std::string_view text);
 
 /// Print `line` and a newline, to standard output (`say`) or standard error (`remark`). Always exactly one line.

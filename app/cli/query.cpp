@@ -35,7 +35,7 @@ struct query_options {
 using clock = std::chrono::steady_clock;
 
 /// Ends the program one second after the deadline. Normally a query stops itself when SQLite or a table checks the
-/// time. A slow SQL function, or a reader that does not accept the output, never checks it.
+/// time, but during a slow SQL function, or if the reader does not accept the output, nothing checks the time.
 class last_resort {
  public:
   explicit last_resort(clock::time_point deadline)
@@ -44,7 +44,7 @@ class last_resort {
           std::unique_lock lock(mutex_);
           if (ended_.wait_until(lock, over, deadline + grace, [&] { return over.stop_requested(); })) return;
           if (over.stop_requested()) return;
-          complain("the query took longer than it may and could not be interrupted");
+          complain("the query exceeded its time limit and could not be interrupted");
           ::_exit(status_failed);
         }) {}
 
@@ -82,7 +82,7 @@ int print(query::sql_statement& rows, query::sql_format as, std::optional<clock:
   }
   writer.end(text);
   if (!put(text) || std::fflush(stdout) != 0) {
-    complain("cannot write the answer: the output was closed or is full");
+    complain("cannot write the result: the output was closed or is full");
     return status_failed;
   }
   return 0;
@@ -94,13 +94,13 @@ int ask(const query_options& wanted) {
     return 0;
   }
   if (wanted.file.empty() || wanted.text.empty()) {
-    complain("query: a recording and a SELECT are needed; see sluice query --help");
+    complain("query: expected a recording and a SELECT statement; see sluice query --help");
     return status_usage;
   }
   const std::string text = wanted.text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : wanted.text;
   const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return fail_with(opened.error());
-  // A signal ends the query instead of the program, so that the rows found so far are written.
+  // A signal ends the query instead of the program, so that the rows found so far are still written.
   const long_work by_user({});
   query::sql_options options;
   options.cancelled = &long_work::cancelled();

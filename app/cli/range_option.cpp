@@ -8,8 +8,8 @@
 namespace sluice::cli {
 namespace {
 
-/// Parses a time with its unit; nullopt if invalid.
-std::optional<analysis::time_ns> parse_time(std::string_view text) {
+/// Parses a time with its unit; nullopt if the text is invalid.
+std::optional<time_ns> parse_time(std::string_view text) {
   double number = 0;
   const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (problem != std::errc{}) return std::nullopt;
@@ -20,35 +20,34 @@ std::optional<analysis::time_ns> parse_time(std::string_view text) {
   if (unit == "us") scale = 1e3;
   if (unit == "ns") scale = 1;
   const double ns = number * scale;
-  if (scale == 0 || !std::isfinite(ns) || std::abs(ns) > static_cast<double>(analysis::latest_time))
-    return std::nullopt;
-  return static_cast<analysis::time_ns>(std::llround(ns));
+  if (scale == 0 || !std::isfinite(ns) || std::abs(ns) > static_cast<double>(latest_time)) return std::nullopt;
+  return static_cast<time_ns>(std::llround(ns));
 }
 
 }  // namespace
 
-result<analysis::time_range> parse_range(const std::string& text, analysis::time_range whole) {
+result<time_range> parse_range(const std::string& text, time_range whole) {
   const auto colon = text.find(':');
   const std::string_view all = text;
   if (colon == std::string::npos) {
-    return fail(error_code::invalid_argument, "'" + text + "' is no range", "--range",
-                "write FROM:TO, as in 1.5s:2s or 200ms:");
+    return fail(error_code::invalid_argument, "invalid range '" + text + "'", "--range",
+                "expected FROM:TO, such as 1.5s:2s or 200ms:");
   }
-  analysis::time_range range = whole;
+  time_range range = whole;
   const std::string_view from = all.substr(0, colon);
   const std::string_view to = all.substr(colon + 1);
   for (const auto& [part, into] : {std::pair{from, &range.begin}, std::pair{to, &range.end}}) {
     if (part.empty()) continue;
     const auto time = parse_time(part);
     if (!time) {
-      return fail(error_code::invalid_argument, "'" + std::string(part) + "' is no time", "--range",
-                  "write a number with ns, us, ms or s, as in 1.5s");
+      return fail(error_code::invalid_argument, "invalid time '" + std::string(part) + "'", "--range",
+                  "expected a number with ns, us, ms or s, such as 1.5s");
     }
     *into = *time;
   }
   if (range.end <= range.begin) {
-    return fail(error_code::invalid_argument, "'" + text + "' is empty", "--range",
-                "its end must come after its begin");
+    return fail(error_code::invalid_argument, "empty range '" + text + "'", "--range",
+                "the end must be after the start");
   }
   return range;
 }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "app/cli/command_process.hpp"
-#include "app/cli/figures/failure_line.hpp"
 #include "app/cli/live/live_option.hpp"
+#include "app/cli/metrics/failure_line.hpp"
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
@@ -38,38 +38,41 @@ struct record_options {
   std::string graphs = "whole";
   std::string stacks = "python";
   bool sources = false;
-  unsigned duplicates_percent = 0;  ///< Of each thread's time; 0: do not look for duplicates.
+  unsigned duplicates_percent = 0;  ///< Percentage of each thread's time to spend on finding duplicates; 0: do not look
+                                    ///< for them.
   double delay_seconds = 0;
-  double duration_seconds = 0;  ///< 0: until the end.
+  double duration_seconds = 0;  ///< 0: until the command ends.
   std::uint64_t ring_bytes = 0;
   std::uint64_t trigger_peak = 0;
   bool on_oom = false;  ///< Keep the recording only if an allocation failed.
-  std::string live;     ///< A socket to watch the recording through, or `live_anywhere`; empty: none.
+  std::string live;     ///< A socket through which other processes watch the recording, or `live_anywhere`; empty:
+                        ///< none.
   std::vector<std::string> command;
 
-  /// True if SIGUSR2 writes a dump; otherwise it is forwarded to the command like other signals.
+  /// True if SIGUSR2 makes this process write a dump. Otherwise SIGUSR2 is forwarded to the command like other signals.
   [[nodiscard]] bool dumps_on_signal() const { return ring_bytes != 0; }
-  bool misplaced_option = false;  ///< An unknown option stands where the command should be.
+  bool misplaced_option = false;  ///< An unknown option is at the position of the command.
 };
 
-/// The ring of --on-oom if --ring does not say another size: minutes of most trainings.
+/// The default ring size of --on-oom, which contains minutes of most training runs.
 constexpr std::uint64_t default_ring_bytes = std::uint64_t{256} << 20;
 
-/// The command's extra environment. Without the capture library, only programs that record themselves are recorded.
-command_process::variables environment_for(const record_options& options, collector::session& session) {
+/// Environment variables to add for the command. Without the capture library, only programs that record themselves are
+/// recorded.
+command_process::variables environment_for(const record_options& options, writer::session& session) {
   const auto lookup = capture::own_environment();
   const auto library = capture::capture_library_of(capture::own_program());
   if (!library) {
     session.warn(library.error().to_string());
-    return {{collector::socket_variable, session.socket_name()}};
+    return {{ring::socket_variable, session.socket_name()}};
   }
   for (const auto& [name, other] : capture::other_injections(*library, lookup))
-    session.warn(name + " named " + other + "; it is replaced for this command");
+    session.warn(name + " names " + other + "; it is replaced for this command");
   const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
   if (!capture::can_be_preloaded(*library)) {
     session.warn(*library +
-                 " cannot be preloaded, for its path has a space or a colon: PyTorch's blocks and what programs say by "
-                 "sluice.py are not recorded; move the two files elsewhere");
+                 " cannot be preloaded, because its path has a space or a colon: PyTorch's blocks and events from "
+                 "sluice.py are not recorded; move both files to another folder");
   }
   auto variables = capture::launch_environment(*library, session.socket_name(), cupti, lookup);
   variables.emplace_back("SLUICE_MODE", options.mode);
@@ -79,40 +82,40 @@ command_process::variables environment_for(const record_options& options, collec
   return variables;
 }
 
-/// The command has ended, but its child processes may still run, or be about to connect. Because a daemon could run for
-/// ever, the waiting has a time limit, and Ctrl-C ends it at once.
-void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds, bool dumps) {
+/// Waits for the command's descendants: the command has ended, but they may still be running or be about to connect.
+/// Because a daemon could run forever, the wait has a time limit, and Ctrl-C ends it immediately.
+void wait_for_descendants(writer::session& session, const signal_desk& signals, double seconds, bool dumps) {
   const auto start = steady_clock::now();
   const auto deadline = start + milliseconds(static_cast<std::int64_t>(seconds * 1000));
   bool noted = false;
-  while (steady_clock::now() < deadline && any_process_with(collector::socket_variable, session.socket_name())) {
+  while (steady_clock::now() < deadline && any_process_with(ring::socket_variable, session.socket_name())) {
     if (!noted && steady_clock::now() - start > milliseconds(500)) {
-      complain("processes that the command started go on, and so does the recording; Ctrl-C ends it now");
+      complain("processes started by the command are still running and being recorded; Ctrl-C ends the recording");
       noted = true;
     }
     const auto signal = signals.next(milliseconds(20));
     if (signal && signal->asks_to_end()) return;
-    if (signal && dumps && signal->number == SIGUSR2) session.dump("SIGUSR2 came");
+    if (signal && dumps && signal->number == SIGUSR2) session.dump("SIGUSR2 received");
   }
 }
 
-/// Completes the file, which may take long for a large one. The first signal that asks to end is ignored here; the
-/// second stops the completion.
-result<collector::session_summary> close_recording(collector::session& session, const signal_desk& signals) {
+/// Completes the file, which may take long if the file is large. Ignores the first signal that asks to end; the second
+/// one stops the completion.
+result<writer::session_summary> close_recording(writer::session& session, const signal_desk& signals) {
   constexpr milliseconds look_every{20};
   int asked = 0;
   while (!session.stops_within(look_every)) {
     while (const auto signal = signals.next(milliseconds(0))) {
       if (!signal->asks_to_end() || ++asked > 2) continue;
-      complain(asked == 1 ? "the recording is being completed; another signal cuts that short"
-                          : "the recording was cut short: it holds all events, but is slower to open");
+      complain(asked == 1 ? "completing the recording; another signal stops this"
+                          : "completion stopped: the recording has all events, but is slower to open");
       if (asked == 2) session.cut_short();
     }
   }
   return session.stop();
 }
 
-/// Returns the warnings of the recorded processes, without duplicates; they are only in the file.
+/// The warnings of the recorded processes, without duplicates. They are stored only in the file.
 std::vector<std::string> warnings_in(const std::string& path) {
   std::vector<std::string> said;
   const auto file = trace::file::open(path);
@@ -128,13 +131,14 @@ std::vector<std::string> warnings_in(const std::string& path) {
   return said;
 }
 
-/// True if everything was lost: unlike for a command that does not use a GPU, something should have been recorded.
-bool nothing_heard(const collector::session_summary& summary) {
+/// True if everything was lost, that is, something should have been recorded. False for a command that does not use a
+/// GPU.
+bool nothing_heard(const writer::session_summary& summary) {
   return summary.device_events == 0 && (summary.lost_events != 0 || summary.unheard_processes != 0);
 }
 
-/// `in_file`: also those of the recorded processes.
-void print_warnings(const collector::session_summary& summary, bool in_file) {
+/// Prints the session's warnings. `in_file`: also prints those of the recorded processes.
+void print_warnings(const writer::session_summary& summary, bool in_file) {
   std::vector<std::string> warnings = summary.warnings;
   for (std::string& said : in_file ? warnings_in(summary.path) : std::vector<std::string>()) {
     if (std::find(warnings.begin(), warnings.end(), said) == warnings.end()) warnings.push_back(std::move(said));
@@ -142,9 +146,9 @@ void print_warnings(const collector::session_summary& summary, bool in_file) {
   for (const std::string& warning : warnings) complain("warning: " + warning);
 }
 
-/// --on-oom: of the files written, keeps those with an allocation whose failure reached the program, and says in a line
-/// each what happened. A file that cannot be judged is kept.
-void print_failures(const collector::session_summary& summary) {
+/// For --on-oom: keeps only those written files that contain a failed allocation which reached the program, and prints
+/// a line about each failure. Also keeps a file that cannot be checked.
+void print_failures(const writer::session_summary& summary) {
   print_warnings(summary, !summary.discarded);
   std::vector<std::string> files = summary.dumps;
   if (!summary.discarded) files.push_back(summary.path);
@@ -166,11 +170,11 @@ void print_failures(const collector::session_summary& summary) {
   complain(
       summary.lost_memory_events == 0
           ? "no allocation failed; nothing was kept"
-          : fmt::format("no failed allocation was seen, but {} of allocations and frees were lost; nothing was kept",
+          : fmt::format("no failed allocation was seen, but {} about allocations and frees were lost; nothing was kept",
                         format_some(summary.lost_memory_events, "event")));
 }
 
-void print_summary(const collector::session_summary& summary) {
+void print_summary(const writer::session_summary& summary) {
   print_warnings(summary, true);
   std::string line =
       summary.path + ": " + format_bytes(summary.bytes) + ", " + format_some(summary.events, "event") + ", ";
@@ -178,14 +182,14 @@ void print_summary(const collector::session_summary& summary) {
   if (summary.lost_memory_events != 0)
     line += " (" + format_count(summary.lost_memory_events) + " allocations and frees" + ")";
   if (nothing_heard(summary)) {
-    line += "; nothing could be recorded of what CMD did: see the warnings";
+    line += "; nothing was recorded of CMD: see the warnings";
   } else if (summary.device_events == 0) {
-    line += "; no CUDA activity was seen (nothing to show; is it CMD that uses the GPU?)";
+    line += "; no CUDA activity was seen (does CMD itself use the GPU?)";
   }
   complain(line);
 }
 
-/// Changes the help's usage line: the command to record is not an option known to CLI11.
+/// Changes the usage line in the help text, because CLI11 does not know the command to record.
 struct record_help : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: sluice record [OPTIONS] -- CMD ARGS...\n";
@@ -200,17 +204,17 @@ int status_for(const error& e) {
 /// Starts and ends the recording at the requested times while the command runs, and writes dumps on request.
 class timetable {
  public:
-  timetable(collector::session& session, const record_options& options, const signal_desk& signals)
+  timetable(writer::session& session, const record_options& options, const signal_desk& signals)
       : session_(session), options_(options), signals_(signals), delayed_(options.delay_seconds > 0) {}
 
-  /// Returns true if the signal was for this process.
-  bool look(const std::optional<arrived_signal>& signal) {
+  /// Handles a signal. Returns true if the signal was meant for this process.
+  bool poll(const std::optional<arrived_signal>& signal) {
     const double passed = std::chrono::duration<double>(steady_clock::now() - start_).count();
     if (delayed_ && passed >= options_.delay_seconds) begin();
     const bool over = options_.duration_seconds > 0 && passed >= options_.delay_seconds + options_.duration_seconds;
     if (over && !summary_ && stops_now()) summary_ = session_.stop();
     const bool dump = signal && signal->number == SIGUSR2 && options_.dumps_on_signal();
-    if (dump && !ending_) session_.dump("SIGUSR2 came");
+    if (dump && !ending_) session_.dump("SIGUSR2 received");
     return dump;
   }
   [[nodiscard]] milliseconds period() const {
@@ -219,9 +223,9 @@ class timetable {
   /// True if the recording was ended by --duration.
   [[nodiscard]] bool ended() const { return ending_; }
 
-  result<collector::session_summary> finish() {
+  result<writer::session_summary> finish() {
     if (delayed_) {
-      session_.warn("the command ended before the recording was to begin (--delay): only what was live then is in it");
+      session_.warn("the command ended before the recording started (--delay): it has only memory live at that time");
       begin();
     }
     if (!summary_) summary_ = close_recording(session_, signals_);
@@ -229,7 +233,8 @@ class timetable {
   }
 
  private:
-  /// Must not wait, because the command's signals are forwarded meanwhile.
+  /// True when the recording should end. Must not wait, because this process also has to forward signals to the
+  /// command.
   bool stops_now() {
     ending_ = true;
     return session_.stops_within(milliseconds(0));
@@ -240,16 +245,16 @@ class timetable {
     session_.begin_now();
   }
 
-  collector::session& session_;
+  writer::session& session_;
   const record_options& options_;
   const signal_desk& signals_;
   steady_clock::time_point start_ = steady_clock::now();
   bool delayed_;
   bool ending_ = false;
-  std::optional<result<collector::session_summary>> summary_;
+  std::optional<result<writer::session_summary>> summary_;
 };
 
-collector::session_options session_options_of(const record_options& options) {
+writer::session_options session_options_of(const record_options& options) {
   return {.sources = options.sources,
           .ring_bytes = options.ring_bytes,
           .delayed = options.delay_seconds > 0,
@@ -261,19 +266,19 @@ collector::session_options session_options_of(const record_options& options) {
           .replaces = options.force};
 }
 
-/// Starts the session of the recording `path`, which takes the name. `path` empty: it gets the first free name, and the
-/// next one if another recorder takes that in the same instant.
-result<collector::session> start_session(std::string& path, const record_options& options) {
+/// Starts a session that records to `path`. If `path` is empty, sets it to the first free name, or to the next one if
+/// another recorder takes that name at the same moment.
+result<writer::session> start_session(std::string& path, const record_options& options) {
   const bool any_name = path.empty();
-  constexpr int most_tries = 100;
+  constexpr int max_tries = 100;
   for (int i = 0;; ++i) {
     if (any_name) path = free_name(fs::path(options.command[0]).filename().string());
     const auto possible = check_output(path, recording_kind(), options.force);
-    auto started = possible ? collector::session::start(path, session_options_of(options))
-                            : result<collector::session>(tl::unexpected(possible.error()));
+    auto started = possible ? writer::session::start(path, session_options_of(options))
+                            : result<writer::session>(tl::unexpected(possible.error()));
     std::error_code unknown;
     const bool taken_meanwhile = any_name && fs::exists(path, unknown);
-    if (started || !taken_meanwhile || i == most_tries) return started;
+    if (started || !taken_meanwhile || i == max_tries) return started;
   }
 }
 
@@ -284,14 +289,14 @@ int record(const record_options& options) {
   }
   if (options.misplaced_option) {
     complain(options.command[0] +
-             ": no such option; see sluice record --help (a command that begins so needs -- before it)");
+             ": no such option; see sluice record --help (if it is the command, put -- before it)");
     return status_not_recorded;
   }
   if (const char* asked = std::getenv("SLUICE_RING_BYTES"); asked != nullptr && !parse_whole(asked)) {
-    complain(std::string("SLUICE_RING_BYTES: '") + asked + "' will not do; expected a whole number of bytes");
+    complain(std::string("SLUICE_RING_BYTES: invalid value '") + asked + "'; expected a whole number of bytes");
     return status_not_recorded;
   }
-  // Before any file is changed, so that a mistyped command does no harm.
+  // Check this before any file is changed, so that a mistyped command does no harm.
   if (const auto program = find_program(options.command[0]); !program) {
     complain(program.error().to_string());
     return status_for(program.error());
@@ -302,7 +307,7 @@ int record(const record_options& options) {
     return status_not_recorded;
   }
   if (options.on_oom && !options.live.empty()) {
-    complain("--live and --on-oom exclude each other: with --on-oom there is no recording until an allocation fails");
+    complain("--live and --on-oom cannot be combined: with --on-oom there is no recording until an allocation fails");
     return status_not_recorded;
   }
   const signal_desk signals;
@@ -329,11 +334,11 @@ int record(const record_options& options) {
     complain(command.error().to_string());
     return status_for(command.error());
   }
-  // Only now is an existing file replaced, so that it survives a command that cannot start.
+  // Replace an existing file only now, so that it is preserved if the command cannot start.
   if (!options.on_oom) session->publish();
   session->add_process(static_cast<std::uint64_t>(command->pid()), fmt::format("{}", fmt::join(options.command, " ")));
   timetable times(*session, options, signals);
-  const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
+  const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.poll(signal); });
   if (!times.ended()) {
     session->process_exited(static_cast<std::uint64_t>(command->pid()), status);
     wait_for_descendants(*session, signals, options.linger_seconds, options.dumps_on_signal());
@@ -359,8 +364,8 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   command.formatter(std::make_shared<record_help>());
   command
       .add_option("-o,--output", options->output,
-                  "File to write (default: CMD's name with .sluice). If a launcher starts sluice in each process:\n"
-                  "%r is the rank, %h the host, %% a percent sign")
+                  "File to write (default: CMD's name with .sluice). If a launcher starts sluice in each process,\n"
+                  "use %r for the rank, %h for the host name, %% for a percent sign")
       ->check(output_name())
       ->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
@@ -372,7 +377,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->capture_default_str();
   command
       .add_option("--mode", options->mode,
-                  "What to record: memory (allocations, copies, the memory that kernels touch), timeline (also kernel\n"
+                  "What to record: memory (allocations, copies, the memory that kernels use), timeline (also kernel\n"
                   "times, waits and ranges) or all (also call stacks of launches)")
       ->check(CLI::IsMember({"memory", "timeline", "all"}).description(""))
       ->envname("SLUICE_MODE")
@@ -381,24 +386,24 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   command
       .add_option(
           "--graphs", options->graphs,
-          "CUDA graphs: whole (a launch is one interval) or node (each kernel and copy in it, which slows replays)")
+          "CUDA graphs: whole (a launch is one interval) or node (each kernel and copy, which slows down replays)")
       ->check(CLI::IsMember({"whole", "node"}).description(""))
       ->envname("SLUICE_GRAPHS")
       ->type_name("whole|node")
       ->capture_default_str();
   command
       .add_option("--stacks", options->stacks,
-                  "Which call stacks to record for allocations and copies: none, python (native where a thread without "
-                  "Python allocates from the driver), native or all")
+                  "Call stacks to record for allocations and copies: none, python (native if a thread without Python "
+                  "allocates from the driver), native or all")
       ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
       ->type_name("none|python|native|all")
       ->capture_default_str();
   command.add_flag("--sources", options->sources,
-                   "Store the source lines around each recorded Python frame, for reading on another machine");
+                   "Store the source lines around each recorded Python frame, for viewing on another machine");
   command
       .add_flag(
           "--find-duplicates{1}", options->duplicates_percent,
-          "Find data that is copied to the device repeatedly, by hashing it. =PERCENT: at most this share of each\n"
+          "Detect data that is copied to the device repeatedly, by hashing it. =PERCENT: at most this share of each\n"
           "thread's time (default 1)")
       ->check(whole_between(0, 100))
       ->envname(capture::duplicates_variable);
@@ -414,32 +419,31 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   command
       .add_option("--ring", options->ring_bytes,
                   "Keep only the last part, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice (not passed\n"
-                  "on to CMD) and a failed allocation save what is there to a separate file")
+                  "on to CMD) and a failed allocation save the current content to a separate file")
       ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command.add_flag(
       "--on-oom", options->on_oom,
-      "Keep the recording only if an allocation fails and CMD gets to know it, and say then what was asked\n"
-      "for and how much was in use. Implies --ring 256MiB if no other size is given");
+      "Keep the recording only if an allocation fails and the failure reaches CMD, and print the size of the\n"
+      "request and the memory in use. Implies --ring 256MiB if no other size is given");
   command
-      .add_option("--trigger-peak", options->trigger_peak,
-                  "Save such a file when more device memory than this is in use")
+      .add_option("--trigger-peak", options->trigger_peak, "Save such a file when device memory in use exceeds this")
       ->transform(bytes_between(1, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command.add_flag("--live{auto}", options->live,
-                   "Let others watch the recording while it is written: sluice open --live SOCKET. =SOCKET: through a\n"
+                   "Let others watch the recording while it is written: sluice open --live SOCKET. =SOCKET: use a\n"
                    "socket at this path (default: a new one, which is printed). Only you and root can connect");
   command.prefix_command();
   command.footer(
-      "Signals sent to sluice are passed on to CMD. After CMD has ended, the first INT or TERM completes the "
+      "Signals sent to sluice are forwarded to CMD. After CMD has ended, the first INT or TERM completes the "
       "recording,\n"
-      "a second one cuts that short.\n"
+      "a second one stops the completion.\n"
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"
       "125: CMD succeeded, or was not started, and there is no recording, or its file was deleted, moved or damaged.");
   return [options, &command, after_dashes] {
     options->command = command.remaining();
     options->misplaced_option = !options->command.empty() && options->command[0].starts_with('-');
-    // If the command began before a "--", that "--" belongs to the command.
+    // If the words before the first "--" already started the command, that "--" belongs to the command.
     if (!options->command.empty() && !after_dashes.empty()) options->command.emplace_back("--");
     options->command.insert(options->command.end(), after_dashes.begin(), after_dashes.end());
     if (options->on_oom && options->ring_bytes == 0) options->ring_bytes = default_ring_bytes;

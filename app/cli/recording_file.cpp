@@ -17,9 +17,9 @@ namespace sluice::cli {
 namespace {
 
 std::atomic<bool> stopped{false};
-static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writes it
+static_assert(std::atomic<bool>::is_always_lock_free);  // A signal handler writes it, so it must be lock-free.
 
-/// The previous signal actions; read by the handler.
+/// The previous signal actions, which the handler restores.
 std::array<std::pair<int, struct sigaction>, 3> actions_before = {{{SIGHUP, {}}, {SIGINT, {}}, {SIGTERM, {}}}};
 
 }  // namespace
@@ -36,7 +36,7 @@ long_work::long_work(std::string what)
   stopped = false;
   for (auto& [number, before] : actions_before) {
     sigaction(number, nullptr, &before);
-    if (before.sa_handler == SIG_IGN) continue;  // As nohup does.
+    if (before.sa_handler == SIG_IGN) continue;  // Keep ignoring the signal, as under nohup.
     struct sigaction cancelling {};
     cancelling.sa_handler = stop;
     cancelling.sa_flags = SA_RESTART;
@@ -68,8 +68,8 @@ importing::options long_work::importing() const {
   return with;
 }
 
-analysis::unfinished_options long_work::summing_up() const {
-  analysis::unfinished_options with;
+summary::unfinished_options long_work::summing_up() const {
+  summary::unfinished_options with;
   with.cancelled = [] { return stopped.load(); };
   with.progress = progress();
   return with;
@@ -94,11 +94,10 @@ void say_if_untrusted(const trace::snapshot& trace) {
 result<std::shared_ptr<trace::file>> open_summed_up(const std::string& path, wanted_of_recording wanted,
                                                     const trace::reader_options& reading) {
   auto opened = open_or_import(path, reading);
-  if (!opened || wanted == wanted_of_recording::rows || !analysis::wants_summing_up(*(*opened)->latest()))
-    return opened;
+  if (!opened || wanted == wanted_of_recording::rows || !summary::wants_summing_up(*(*opened)->latest())) return opened;
   const bool growing = (*opened)->latest()->growing();
-  const long_work shown("summing up " + path + (growing ? ", which is still written" : ", which was cut short"));
-  const auto summed = analysis::summed_up((*opened)->latest(), shown.summing_up());
+  const long_work shown("summarizing " + path + (growing ? ", which is still being written" : ", which is incomplete"));
+  const auto summed = summary::summed_up((*opened)->latest(), shown.summing_up());
   if (!summed) return tl::unexpected(summed.error());
   (*opened)->adopt(*summed);
   return opened;
@@ -121,7 +120,7 @@ result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wan
 void add_sources_option(CLI::App& command, std::vector<std::string>& sources_from) {
   command
       .add_option("--sources-from", sources_from,
-                  "Where to look for sources and symbols of a recording made elsewhere or by others; / trusts all\n"
+                  "Where to find sources and symbols of a recording from another machine or user; / trusts all\n"
                   "paths in it. Can be repeated")
       ->check(CLI::ExistingDirectory.description(""))
       ->allow_extra_args(false)

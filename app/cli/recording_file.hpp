@@ -17,11 +17,12 @@ namespace CLI {
 class App;
 }
 
-/// Opens the input file of a verb: a recording, or another tool's file, which is imported first.
+/// Opens a verb's input file: a recording, or another tool's file, which is imported first.
 namespace sluice::cli {
 
-/// During its lifetime, the first SIGHUP, SIGINT or SIGTERM cancels long-running work instead of ending the program. A
-/// second signal of the same number acts as without it. Shows progress on a terminal. One object at a time.
+/// While this object exists, the first SIGHUP, SIGINT or SIGTERM cancels long-running work instead of ending the
+/// program. A second signal of the same number has its usual effect. Shows progress on a terminal. Only one object at a
+/// time.
 class long_work {
  public:
   /// `what` is the progress text, e.g. "importing a.json"; if empty, no progress is shown.
@@ -32,13 +33,13 @@ class long_work {
 
   /// Options for the import functions.
   [[nodiscard]] importing::options importing() const;
-  /// Options for `analysis::summed_up`.
-  [[nodiscard]] analysis::unfinished_options summing_up() const;
-  /// Argument for functions that take a long_task.
+  /// Options for `summary::summed_up`.
+  [[nodiscard]] summary::unfinished_options summing_up() const;
+  /// The argument of functions that take a long_task.
   [[nodiscard]] long_task task() const { return {&cancelled(), progress()}; }
-  /// A function that shows the completed share, 0..1; empty if there is no terminal.
+  /// A function that shows the completed share, 0..1; empty if there is no terminal to show it on.
   [[nodiscard]] std::function<void(double)> progress() const;
-  /// True if a signal arrived since the last object was created.
+  /// True if a signal has arrived since the most recent object was created.
   [[nodiscard]] static const std::atomic<bool>& cancelled();
 
  private:
@@ -48,18 +49,20 @@ class long_work {
   bool terminal_ = false;
 };
 
-/// What a verb needs: rows, or figures about the whole recording (then a large unfinished recording is summarized).
-enum class wanted_of_recording { rows, figures };
+/// What a verb needs: rows, or metrics of the whole recording. For metrics, a large unfinished recording is summarized
+/// first.
+enum class wanted_of_recording { rows, metrics };
 
-/// Opens `path`, whichever tool wrote it. `sources_from`: folders with sources of an untrusted recording
-/// (core/base/local_files.hpp); one note if sources are hidden. Null: hides all. `cache_bytes`: for decoded chunks. What
-/// the verb writes afterwards is as private as `path` (core/base/outputs/privacy.hpp). Errors: as `importing::open_any`.
+/// Opens `path`, whichever tool wrote the file. `sources_from`: folders with the sources of an untrusted recording
+/// (core/base/local_files.hpp); null: hides all sources. Prints one note if sources are hidden. `cache_bytes`: size of
+/// the cache of decoded chunks. The verb's later outputs are as private as `path` (core/base/outputs/privacy.hpp).
+/// Errors: those of `importing::open_any`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
     const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows,
     const std::vector<std::string>* sources_from = nullptr,
     std::size_t cache_bytes = trace::reader_options{}.cache_bytes);
 
-/// Declares --sources-from, which may be repeated.
+/// Declares the option --sources-from, which may be repeated.
 void add_sources_option(CLI::App& command, std::vector<std::string>& sources_from);
 
 }  // namespace sluice::cli

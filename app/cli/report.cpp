@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "app/cli/figures/figures_of_recording.hpp"
+#include "app/cli/metrics/metrics_of_recording.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/figures/finding_rules.hpp"
+#include "core/metrics/finding_rules.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -30,48 +30,48 @@ struct report_options {
 
 int print_rules(const std::string& kind) {
   if (kind.empty()) {
-    for (const analysis::finding_rule& each : analysis::finding_rules()) cli::print(analysis::text_of(each) + "\n\n");
+    for (const metrics::finding_rule& each : metrics::finding_rules()) cli::print(metrics::text_of(each) + "\n\n");
     return 0;
   }
-  const analysis::finding_rule* rule = analysis::rule_named(kind);
-  if (rule != nullptr) return cli::print(analysis::text_of(*rule) + "\n") ? 0 : status_failed;
-  complain("--explain: no kind of finding is called '" + kind + "'; `sluice report --explain` lists all");
+  const metrics::finding_rule* rule = metrics::rule_named(kind);
+  if (rule != nullptr) return cli::print(metrics::text_of(*rule) + "\n") ? 0 : status_failed;
+  complain("--explain: no kind of finding named '" + kind + "'; `sluice report --explain` lists all");
   return status_usage;
 }
 
-std::string no_rank(const analysis::report& all, std::int64_t asked) {
+std::string no_rank(const metrics::report& all, std::int64_t asked) {
   const auto& ranks = all.waste.ranks;
   const std::string has = ranks.empty()
                               ? "none, or only one"
                               : fmt::format("{}, from {} to {}", ranks.size(), ranks.front().rank, ranks.back().rank);
-  return fmt::format("--rank: there is no rank {} in the recording; ranks in it: {}", asked, has);
+  return fmt::format("--rank: no rank {} in the recording; ranks in it: {}", asked, has);
 }
 
 int print(const report_options& options) {
   if (options.file.empty()) {
-    complain("FILE is missing: the recording to report on");
+    complain("no recording given; expected: sluice report FILE");
     return status_usage;
   }
   const bool of_all = options.range.empty();
-  auto opened = figures_of_recording::open(options.file, of_all, &options.sources_from);
+  auto opened = metrics_of_recording::open(options.file, of_all, &options.sources_from);
   if (!opened) {
     complain(opened.error().to_string());
     return status_of(opened.error());
   }
-  std::optional<analysis::time_range> range;
+  std::optional<time_range> range;
   if (!of_all) {
-    const auto parsed = parse_range(options.range, analysis::time_range_of(opened->snapshot()));
+    const auto parsed = parse_range(options.range, index::time_range_of(opened->snapshot()));
     if (!parsed) {
       complain(parsed.error().to_string());
       return status_of(parsed.error());
     }
     range = *parsed;
   }
-  analysis::report all = opened->report(range, symbols::attribution_named(options.by));
+  metrics::report all = opened->report(range, symbols::attribution_named(options.by));
   const bool json = options.format == "json";
-  std::optional<analysis::one_rank> only;
-  if (const auto rank = options.rank || json ? options.rank : analysis::rank_to_show(all)) {
-    only = analysis::keep_rank(all, opened->tables(), *rank);
+  std::optional<metrics::one_rank> only;
+  if (const auto rank = options.rank || json ? options.rank : metrics::rank_to_show(all)) {
+    only = metrics::keep_rank(all, opened->tables(), *rank);
     if (!only) {
       complain(no_rank(all, *rank));
       return status_usage;
@@ -94,9 +94,8 @@ action declare_report(CLI::App& command) {
   CLI::Option* const file = command.add_option("FILE", options->file, "Recording to report on")->type_name("");
   CLI::Option* const explain =
       command
-          .add_option(
-              "--explain", options->explain,
-              "Print what a kind of finding means, how it is found, and what it cannot see; without KIND, of all")
+          .add_option("--explain", options->explain,
+                      "Print the meaning, detection and limitations of a kind of finding; without KIND, of all kinds")
           ->type_name("KIND")
           ->expected(0, 1)
           ->excludes(file);
@@ -105,18 +104,17 @@ action declare_report(CLI::App& command) {
       ->type_name("text|json")
       ->capture_default_str();
   command
-      .add_option(
-          "--by", options->by,
-          "What to group the memory at the peak by: the program's own line, the caller of that line's function, "
-          "the module (Class.forward), the package, or the library that called the driver; default: whatever "
-          "splits the main peak most evenly")
+      .add_option("--by", options->by,
+                  "Group the memory at the peak by: your code line, the caller of that line's function, "
+                  "the module (Class.forward), the package, or the library that called the driver; default: whatever "
+                  "splits the main peak most evenly")
       ->check(CLI::IsMember({"line", "caller", "module", "package", "owner"}).description(""))
       ->type_name("line|caller|module|package|owner");
   command
       .add_option(
           "--rank", options->rank,
-          "Of tables about devices and processes, only those of this rank; default: all, and in a text report on "
-          "more than four ranks, the one that needs most memory")
+          "Limit tables about devices and processes to this rank; default: all ranks, and in a text report on more "
+          "than four ranks, the rank that needs most memory")
       ->type_name("N");
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, options->sources_from);

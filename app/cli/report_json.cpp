@@ -2,17 +2,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/cli/figures/report_out_of_memory.hpp"
 #include "app/cli/json_values.hpp"
+#include "app/cli/metrics/report_out_of_memory.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "core/base/format.hpp"
-#include "core/figures/finding_rules.hpp"
 #include "core/index/labels.hpp"
+#include "core/metrics/finding_rules.hpp"
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"
 
-/// The schema is documented in report_schema.md; keep both in sync.
+/// Generates the JSON report. report_schema.md documents the schema; keep both in sync.
 namespace sluice::cli {
 namespace {
 
@@ -31,9 +31,9 @@ class json_writer {
     made["version"] = schema_version;
     made["file"] = {
         {"path", path_}, {"bytes", of_.file_bytes}, {"complete", of_.complete}, {"simulated", of_.simulated}};
-    made["span"] = figures(of_.span);
-    made["range"] = figures(of_.whole.range);
-    made["active"] = figures(of_.whole.active);
+    made["span"] = metrics(of_.span);
+    made["range"] = metrics(of_.whole.range);
+    made["active"] = metrics(of_.whole.active);
     made["events"] = of_.events;
     made["blocks"] = of_.blocks;
     made["lost"] = {{"events", of_.whole.lost_events}, {"memory_events", of_.whole.lost_memory_events}};
@@ -43,23 +43,23 @@ class json_writer {
     made["processes"] = processes();
     made["devices"] = devices();
     made["memory"] = memory();
-    made["not_tracked"] = figures(of_.whole.untracked);
+    made["not_tracked"] = metrics(of_.whole.untracked);
     put_training(subject_, made);
-    made["ranks"] = figures(of_.waste.ranks);
-    made["imports"] = figures(of_.imports);
+    made["ranks"] = metrics(of_.waste.ranks);
+    made["imports"] = metrics(of_.imports);
     made["pools"] = pools();
-    made["fragmentation"] = figures(of_.fragmentation);
+    made["fragmentation"] = metrics(of_.fragmentation);
     made["transfers"] = transfers();
     made["duplicates"] = duplicates();
-    made["kernels"] = figures(of_.whole.kernels);
+    made["kernels"] = metrics(of_.whole.kernels);
     made["kernel_names"] = of_.whole.kernel_names;
-    made["ranges"] = figures(of_.whole.ranges);
-    made["calls"] = figures(of_.whole.calls);
+    made["ranges"] = metrics(of_.whole.ranges);
+    made["calls"] = metrics(of_.whole.calls);
     made["threads"] = threads();
-    made["unfreed"] = figures(of_.unfreed);
+    made["unfreed"] = metrics(of_.unfreed);
     made["marks"] = marks();
     made["gpu_faults"] = faults();
-    made["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", figures(of_.failures)}};
+    made["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", metrics(of_.failures)}};
     made["allocation_retries"] = retries();
     return made;
   }
@@ -67,12 +67,12 @@ class json_writer {
  private:
   std::string text(trace::string_id id) const { return std::string(tables_.text(id)); }
 
-  template <class Figures>
-  json figures(const Figures& of) const {
+  template <class Metrics>
+  json metrics(const Metrics& of) const {
     return json_of(of, tables_);
   }
 
-  static json saving(const analysis::saving& of) {
+  static json saving(const metrics::saving& of) {
     constexpr auto words = std::to_array<std::string_view>({"none", "measured", "swept", "modelled"});
     return {{"basis", words[static_cast<std::size_t>(of.basis)]},
             {"peak_bytes", of.peak_bytes},
@@ -82,7 +82,7 @@ class json_writer {
             {"bytes_error", of.bytes_error}};
   }
 
-  static json where(const analysis::code_place& of) {
+  static json where(const metrics::code_place& of) {
     if (!of.known) return nullptr;
     const auto text = [](const std::string& words) { return words.empty() ? json(nullptr) : json(words); };
     const bool called = of.caller != of.line;
@@ -95,12 +95,12 @@ class json_writer {
 
   json findings() const {
     json all = json::array();
-    for (const analysis::finding& f : of_.findings) {
-      all.push_back({{"kind", analysis::word_of(f.kind)},
+    for (const metrics::finding& f : of_.findings) {
+      all.push_back({{"kind", metrics::word_of(f.kind)},
                      {"severity", trace::word_of(f.severity)},
                      {"text", f.text},
                      {"advice", f.advice},
-                     {"range", figures(f.range)},
+                     {"range", metrics(f.range)},
                      {"event", id_or_null(f.event)},
                      {"block", id_or_null(f.block)},
                      {"saving", saving(f.saves)},
@@ -111,7 +111,7 @@ class json_writer {
 
   json processes() const {
     json all = json::array();
-    for (const analysis::process_figure& p : of_.processes) {
+    for (const metrics::process_metric& p : of_.processes) {
       all.push_back({{"id", raw(p.process)},
                      {"pid", p.pid},
                      {"rank", p.rank < 0 ? json(nullptr) : json(p.rank)},
@@ -126,9 +126,9 @@ class json_writer {
   }
 
   json activity(trace::device_id device) const {
-    for (const analysis::device_activity& a : of_.whole.devices) {
+    for (const metrics::device_activity& a : of_.whole.devices) {
       if (a.device != device) continue;
-      return figures(a);
+      return metrics(a);
     }
     return nullptr;
   }
@@ -167,54 +167,54 @@ class json_writer {
             {"source", line.source}};
   }
 
-  enum class figures_of : std::uint8_t { memory, copies, copies_without_kernels };
+  enum class metrics_of : std::uint8_t { memory, copies, copies_without_kernels };
 
-  static json line_figures(const analysis::stack_figures& figures, figures_of what) {
-    if (what == figures_of::memory) return {{"blocks", figures.count}, {"bytes", figures.bytes}};
-    return {{"count", figures.count},
-            {"bytes", figures.bytes},
-            {"busy_ns", figures.busy},
-            {"alone_ns", what == figures_of::copies ? json(figures.alone) : json(nullptr)}};
+  static json line_metrics(const metrics::stack_metrics& metrics, metrics_of what) {
+    if (what == metrics_of::memory) return {{"blocks", metrics.count}, {"bytes", metrics.bytes}};
+    return {{"count", metrics.count},
+            {"bytes", metrics.bytes},
+            {"busy_ns", metrics.busy},
+            {"alone_ns", what == metrics_of::copies ? json(metrics.alone) : json(nullptr)}};
   }
 
-  static json lines(const analysis::line_uses& uses, figures_of what) {
+  static json lines(const metrics::line_uses& uses, metrics_of what) {
     json all = json::array();
-    for (const analysis::line_use& use : uses.lines) {
-      json one = line_figures(use.figures, what);
+    for (const metrics::line_use& use : uses.lines) {
+      json one = line_metrics(use.metrics, what);
       one["frame"] = frame(use.line);
-      one["inferred"] = line_figures(use.inferred, what);
+      one["inferred"] = line_metrics(use.inferred, what);
       json stack = json::array();
       for (const symbols::frame_line& line : use.stack) stack.push_back(frame(line));
       one["stack"] = std::move(stack);
-      one["of_that_stack"] = line_figures(use.heaviest, what);
+      one["of_that_stack"] = line_metrics(use.heaviest, what);
       all.push_back(std::move(one));
     }
     return {{"lines", std::move(all)},
-            {"other_lines", line_figures(uses.other, what)},
-            {"without_stack", line_figures(uses.without, what)}};
+            {"other_lines", line_metrics(uses.other, what)},
+            {"without_stack", line_metrics(uses.without, what)}};
   }
 
-  static json asked_by(const analysis::attributed_use& asked) {
-    json made = lines(asked.groups, figures_of::memory);
+  static json asked_by(const metrics::attributed_use& asked) {
+    json made = lines(asked.groups, metrics_of::memory);
     made["by"] = name_of(asked.by);
     made["chosen"] = asked.chosen_by_reader ? "by the reader" : "most even";
-    for (std::size_t i = 0; i < analysis::attributions_compared.size(); ++i)
-      made["largest_group_bytes"][std::string(name_of(analysis::attributions_compared[i]))] = asked.choice.largest[i];
+    for (std::size_t i = 0; i < metrics::attributions_compared.size(); ++i)
+      made["largest_group_bytes"][std::string(name_of(metrics::attributions_compared[i]))] = asked.choice.largest[i];
     return made;
   }
 
   json memory() const {
     json all = json::array();
-    for (const analysis::memory_statistics& m : of_.whole.memory) {
-      json one = figures(m);
+    for (const metrics::memory_statistics& m : of_.whole.memory) {
+      json one = metrics(m);
       json holders = json::array();
-      for (const analysis::memory_peak& peak : of_.peaks) {
+      for (const metrics::memory_peak& peak : of_.peaks) {
         if (peak.device != m.device || peak.layer != m.layer || peak.kind != m.kind) continue;
         one["blocks_at_maximum"] = peak.blocks;
         one["other_holders_bytes"] = peak.other_bytes;
-        one["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, figures_of::memory);
+        one["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, metrics_of::memory);
         one["asked_by_at_maximum"] = peak.lines.empty() ? json(nullptr) : asked_by(peak.asked_by);
-        holders = figures(peak.holders);
+        holders = metrics(peak.holders);
       }
       one["holders_at_maximum"] = std::move(holders);
       all.push_back(std::move(one));
@@ -224,10 +224,10 @@ class json_writer {
 
   json pools() const {
     json all = json::array();
-    for (const analysis::pool_statistics& p : of_.whole.pools) {
+    for (const metrics::pool_statistics& p : of_.whole.pools) {
       const trace::pool_row* row = tables_.pools.find(p.pool);
       json one = {{"id", raw(p.pool)},
-                  {"name", analysis::pool_label(p.pool, tables_)},
+                  {"name", index::pool_label(p.pool, tables_)},
                   {"device", row == nullptr ? json(nullptr) : id_or_null(row->device)}};
       put_members(p, tables_, one);
       all.push_back(std::move(one));
@@ -235,28 +235,28 @@ class json_writer {
     return all;
   }
 
-  json copying(const analysis::transfer_statistics& of) const {
-    for (const analysis::copying_lines& each : of_.copying)
+  json copying(const metrics::transfer_statistics& of) const {
+    for (const metrics::copying_lines& each : of_.copying)
       if (each.device == of.device && each.direction == of.direction)
-        return lines(each.uses, each.kernels_known ? figures_of::copies : figures_of::copies_without_kernels);
+        return lines(each.uses, each.kernels_known ? metrics_of::copies : metrics_of::copies_without_kernels);
     return nullptr;
   }
 
   json transfers() const {
     json all = json::array();
-    for (const analysis::transfer_statistics& t : of_.whole.transfers) {
-      all.push_back(figures(t));
+    for (const metrics::transfer_statistics& t : of_.whole.transfers) {
+      all.push_back(metrics(t));
       all.back()["by_line"] = copying(t);
     }
     return all;
   }
 
   json duplicates() const {
-    const analysis::duplicate_copies& found = of_.duplicates;
+    const metrics::duplicate_copies& found = of_.duplicates;
     if (!found.looked()) return nullptr;
     json all = json::array();
-    for (const analysis::repeating_line& each : found.lines) {
-      json one = figures(each.figures);
+    for (const metrics::repeating_line& each : found.lines) {
+      json one = metrics(each.metrics);
       one["frame"] = frame(each.line);
       json stack = json::array();
       for (const symbols::frame_line& line : each.stack) stack.push_back(frame(line));
@@ -264,36 +264,36 @@ class json_writer {
       one["largest_event"] = id_or_null(each.largest);
       all.push_back(std::move(one));
     }
-    const analysis::round_trip_figures trips = sum_of(found.round_trips);
-    const analysis::zero_figures zeros = sum_of(found.zeros);
-    json to_device = figures(trips.to_device);
+    const metrics::round_trip_metrics trips = sum_of(found.round_trips);
+    const metrics::zero_metrics zeros = sum_of(found.zeros);
+    json to_device = metrics(trips.to_device);
     to_device["exact"] = trips.exact;
-    json all_zero = figures(zeros.all);
+    json all_zero = metrics(zeros.all);
     all_zero["exact"] = zeros.exact;
-    return {{"exact", figures(found.exact)},
-            {"results", figures(found.results)},
-            {"unseen_results", figures(found.unseen_results)},
-            {"round_trips", {{"to_host", figures(trips.to_host)}, {"to_device", std::move(to_device)}}},
+    return {{"exact", metrics(found.exact)},
+            {"results", metrics(found.results)},
+            {"unseen_results", metrics(found.unseen_results)},
+            {"round_trips", {{"to_host", metrics(trips.to_host)}, {"to_device", std::move(to_device)}}},
             {"zeros", std::move(all_zero)},
-            {"sampled", figures(found.sampled)},
-            {"over_budget", figures(found.over_budget)},
-            {"unreadable", figures(found.unreadable)},
-            {"overtaken", figures(found.overtaken)},
+            {"sampled", metrics(found.sampled)},
+            {"over_budget", metrics(found.over_budget)},
+            {"unreadable", metrics(found.unreadable)},
+            {"overtaken", metrics(found.overtaken)},
             {"graph_launches", found.graph_launches},
-            {"repeated", figures(found.repeated)},
+            {"repeated", metrics(found.repeated)},
             {"largest_event", id_or_null(found.largest)},
             {"by_line",
              {{"lines", std::move(all)},
-              {"other_lines", figures(found.other_lines)},
-              {"without_stack", figures(found.without_stack)}}}};
+              {"other_lines", metrics(found.other_lines)},
+              {"without_stack", metrics(found.without_stack)}}}};
   }
 
   json threads() const {
     json all = json::array();
-    for (const analysis::thread_statistics& t : of_.whole.threads) {
+    for (const metrics::thread_statistics& t : of_.whole.threads) {
       json one = {{"id", id_or_null(t.thread)},
                   {"process", id_or_null(t.process)},
-                  {"name", analysis::thread_label(t.thread, tables_)}};
+                  {"name", index::thread_label(t.thread, tables_)}};
       put_members(t, tables_, one);
       all.push_back(std::move(one));
     }
@@ -302,9 +302,9 @@ class json_writer {
 
   json marks() const {
     json all = json::array();
-    for (const analysis::program_mark& m : of_.marks) {
+    for (const metrics::program_mark& m : of_.marks) {
       json counters = json::array();
-      for (const analysis::counter_at_mark& at : m.counters) {
+      for (const metrics::counter_at_mark& at : m.counters) {
         const trace::counter_row* row = tables_.counters.find(at.counter);
         counters.push_back({{"name", row == nullptr ? std::string() : text(row->name)},
                             {"device", row == nullptr ? json(nullptr) : id_or_null(row->device)},
@@ -315,16 +315,16 @@ class json_writer {
                      {"step", m.step < 0 ? json(nullptr) : json(m.step)},
                      {"process", id_or_null(m.process)},
                      {"thread", id_or_null(m.thread)},
-                     {"memory", figures(m.memory)},
+                     {"memory", metrics(m.memory)},
                      {"counters", std::move(counters)},
-                     {"pools", figures(m.pools)}});
+                     {"pools", metrics(m.pools)}});
     }
     return all;
   }
 
   json retries() const {
     json first = json::array();
-    for (const analysis::allocation_retry& r : of_.retries.first) {
+    for (const metrics::allocation_retry& r : of_.retries.first) {
       first.push_back({{"event", raw(r.event)},
                        {"block", id_or_null(r.block)},
                        {"time_ns", r.time},
@@ -344,7 +344,7 @@ class json_writer {
 
   json faults() const {
     json all = json::array();
-    for (const analysis::gpu_fault& f : of_.faults) {
+    for (const index::gpu_fault& f : of_.faults) {
       const char* name = trace::name_of_result(f.error);
       all.push_back({{"event", raw(f.event)},
                      {"time_ns", f.time},
@@ -355,13 +355,13 @@ class json_writer {
                      {"call", text(f.call)},
                      {"stream", id_or_null(f.stream)},
                      {"failed_calls", f.calls_after},
-                     {"launches_before", figures(f.launches)}});
+                     {"launches_before", metrics(f.launches)}});
     }
     return all;
   }
 
   const report_subject& subject_;
-  const analysis::report& of_;
+  const metrics::report& of_;
   const trace::tables& tables_;
   const std::string& path_;
 };
@@ -369,7 +369,7 @@ class json_writer {
 }  // namespace
 
 std::string report_json(const report_subject& subject) {
-  // Names come from the recorded program, so invalid UTF-8 is replaced.
+  // Names come from the recorded program, so replace invalid UTF-8.
   return json_writer(subject).all().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

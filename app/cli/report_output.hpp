@@ -3,23 +3,23 @@
 #include <optional>
 #include <string>
 
-#include "core/figures/report.hpp"
-#include "core/figures/waste/one_rank.hpp"
+#include "core/metrics/analyzers/one_rank.hpp"
+#include "core/metrics/report.hpp"
 
-/// The output of `sluice report`, as text or as JSON. Both use analysis::report only, and agree.
+/// The output of `sluice report`, as text or as JSON. Both are generated from metrics::report only, so they agree.
 namespace sluice::cli {
 
 struct report_subject {
-  const analysis::report& of;
+  const metrics::report& of;
   const trace::tables& tables;
   std::string path;
-  std::optional<analysis::one_rank> only{};  ///< The rank that `of` is limited to; none: it is of all.
+  std::optional<metrics::one_rank> only{};  ///< The rank to which `of` is limited; null: all ranks.
 };
 
 /// The text report: the most important findings.
 [[nodiscard]] std::string report_text(const report_subject& subject);
 
-/// The JSON report: everything, in the schema of report_schema.md. Ends with a newline.
+/// The JSON report: all metrics and findings, in the schema of report_schema.md. Ends with a newline.
 [[nodiscard]] std::string report_json(const report_subject& subject);
 
 }  // namespace sluice::cli

@@ -3,32 +3,32 @@
 #include <algorithm>
 #include <array>
 
-#include "app/cli/figures/inferred_words.hpp"
-#include "app/cli/figures/report_out_of_memory.hpp"
-#include "app/cli/figures/report_ranks.hpp"
+#include "app/cli/metrics/inferred_words.hpp"
+#include "app/cli/metrics/report_out_of_memory.hpp"
+#include "app/cli/metrics/report_ranks.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
-#include "core/figures/link_share.hpp"
 #include "core/index/labels.hpp"
+#include "core/metrics/link_share.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
 namespace {
 
-using analysis::device_label;
-using analysis::report;
+using index::device_label;
+using metrics::report;
 
-/// Long enough for most kernel names, and leaves space for the figures on a terminal.
+/// Enough columns for most kernel names. On a terminal, they leave space for the numbers.
 constexpr std::size_t name_columns = 72;
 constexpr std::size_t names_shown = 8;
 
 std::string rate_or_dash(double rate) { return rate > 0 ? format_rate(rate) : "-"; }
-/// A copy has bytes: none are those of a file that does not say how many.
+/// The size, or "-" if it is 0: every copy has bytes, so 0 means that the file did not record the size.
 std::string size_or_dash(double bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
-/// None of what is longer than the whole: it lies beside it, or overlaps itself.
+/// The share, or "-" if the part is longer than the whole: the part then extends beyond the whole, or overlaps itself.
 std::string share_of(trace::time_ns part, trace::time_ns whole) {
   return whole > 0 && part <= whole ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
 }
@@ -39,7 +39,7 @@ std::string capital(std::string_view text) {
   return made;
 }
 
-/// Writes the report section by section. Empty sections are omitted.
+/// Writes the report section by section, and omits empty sections.
 class text_writer {
  public:
   explicit text_writer(const report_subject& subject)
@@ -86,12 +86,12 @@ class text_writer {
     line("{}", path_);
     std::string facts = fmt::format("{}, {}, {}", format_time(of_.span.length()), format_some(of_.events, "event"),
                                     format_bytes(of_.file_bytes));
-    if (of_.simulated) facts += ", simulated device: no time in it is real";
+    if (of_.simulated) facts += ", simulated device: times are not real";
     line("  {}", facts);
     if (subject_.only)
-      line("  {} ranks. What follows of one device or process is of rank {}{}; --rank shows another one.",
+      line("  {} ranks. Data of one device or process below is from rank {}{}; --rank selects another.",
            of_.waste.ranks.size(), subject_.only->rank,
-           analysis::rank_to_show(of_) == subject_.only->rank ? ", which needs most memory" : "");
+           metrics::rank_to_show(of_) == subject_.only->rank ? ", which needs the most memory" : "");
     for (const trace::device_row& device : tables_.devices.rows()) {
       if (!shows(device.id)) continue;
       std::string about = device_label(device.id, tables_);
@@ -104,7 +104,7 @@ class text_writer {
       }
       line("  {}", about);
     }
-    for (const analysis::process_figure& process : of_.processes) {
+    for (const metrics::process_metric& process : of_.processes) {
       std::string about =
           fmt::format("{} (pid {})", process.command.empty() ? "process" : shortened(process.command, 80), process.pid);
       if (process.rank >= 0) about += fmt::format(", rank {}", process.rank);
@@ -114,14 +114,14 @@ class text_writer {
       }
       line("  {}", about);
       if (process.mode == trace::recording_mode::memory) {
-        line("    recorded in memory mode: no kernel times; record with --mode timeline to have them");
+        line("    recorded in memory mode: no kernel times; use --mode timeline to record them");
       }
     }
     if (of_.whole.range != of_.span) {
       line("  only {} to {} ({})", format_moment(of_.whole.range.begin), format_moment(of_.whole.range.end),
            format_time(of_.whole.range.length()));
     }
-    const analysis::time_range active = of_.whole.active;
+    const time_range active = of_.whole.active;
     if (active != of_.whole.range) {
       line("  active time: {}, from the first device work or allocation ({}) to the last ({})",
            format_time(active.length()), format_moment(active.begin), format_moment(active.end));
@@ -129,30 +129,30 @@ class text_writer {
     for (const std::string& warning : of_.warnings) line("warning: {}", warning);
   }
 
-  /// False for devices of ranks that the report leaves out.
+  /// True unless the device belongs to ranks that the report omits.
   bool shows(trace::device_id device) const {
     if (!subject_.only) return true;
     const auto& shown = subject_.only->devices;
     return std::find(shown.begin(), shown.end(), device) != shown.end();
   }
 
-  /// Warnings and errors first; what saves too little for a warning comes under a heading of its own.
+  /// Writes errors and warnings first. Findings that save too little for a warning have their own heading.
   void findings() {
     const char* heading = nullptr;
-    for (const analysis::finding& finding : of_.findings) {
+    for (const metrics::finding& finding : of_.findings) {
       const bool note = finding.severity == trace::severity::info;
-      const char* const wanted = note ? "Also noticed" : "What to change";
+      const char* const wanted = note ? "Smaller findings" : "Findings";
       if (heading != wanted) section(wanted);
       heading = wanted;
       line("  {} {}", note ? "-" : "!", finding.text);
-      const std::string saves = analysis::saving_in_words(finding.saves);
+      const std::string saves = metrics::saving_in_words(finding.saves);
       line("    {}{}{}", finding.advice, saves.empty() ? "" : " ", saves);
     }
   }
 
   // --- memory -------------------------------------------------------------------------------------------------------
 
-  const analysis::memory_statistics* statistics_of(const analysis::memory_peak& peak) const {
+  const metrics::memory_statistics* statistics_of(const metrics::memory_peak& peak) const {
     for (const auto& of : of_.whole.memory) {
       if (of.device == peak.device && of.layer == peak.layer && of.kind == peak.kind) return &of;
     }
@@ -161,26 +161,26 @@ class text_writer {
 
   void memory() {
     if (of_.peaks.empty() && of_.whole.untracked.empty()) return;
-    section("Memory (a layer's memory lies inside that of the layer below: do not add them)");
+    section("Memory (a layer's memory is part of the layer below: do not add them)");
     text_table table("llrlrrrr");
-    table.row({"", "", "peak", "at", "mean", "at the end", "allocations", "frees"});
-    for (const analysis::memory_peak& peak : of_.peaks) {
-      const analysis::memory_statistics* of = statistics_of(peak);
+    table.row({"", "", "peak", "at", "mean", "at end", "allocations", "frees"});
+    for (const metrics::memory_peak& peak : of_.peaks) {
+      const metrics::memory_statistics* of = statistics_of(peak);
       table.row({place(peak.device), fmt::format("{}: {}", name_of(peak.layer), name_of(peak.kind)),
                  format_bytes(peak.bytes), format_moment(peak.time), format_bytes(of->mean), format_bytes(of->at_end),
                  format_count(of->allocations), format_count(of->frees)});
     }
-    for (const analysis::untracked_statistics& of : of_.whole.untracked) {
+    for (const metrics::untracked_statistics& of : of_.whole.untracked) {
       table.row({place(of.device), "untracked (1)", format_bytes(of.maximum), "", format_bytes(of.mean),
                  format_bytes(of.at_end), "", ""});
     }
     text_ += table.text(2);
     const bool managed = std::any_of(of_.whole.memory.begin(), of_.whole.memory.end(),
                                      [](const auto& m) { return m.kind == trace::memory_kind::managed; });
-    for (const analysis::untracked_statistics& of : of_.whole.untracked) {
+    for (const metrics::untracked_statistics& of : of_.whole.untracked) {
       line(
-          "  (1) CUDA context, libraries, {}other processes; sampled {} on {}. The profiler's own, about {}, "
-          "is not in it.",
+          "  (1) CUDA context, libraries, {}other processes; sampled {} on {}. Excludes the profiler's own memory, "
+          "about {}.",
           managed ? "managed pages here, " : "", format_some(of.samples, "time"), device_label(of.device, tables_),
           format_bytes(of.recorder));
     }
@@ -189,19 +189,19 @@ class text_writer {
     fragmentation();
   }
 
-  std::string place(trace::device_id device) const { return analysis::short_label(device, tables_); }
+  std::string place(trace::device_id device) const { return index::short_label(device, tables_); }
 
   void holders() {
     bool titled = false;
-    for (const analysis::memory_peak& peak : of_.peaks) {
+    for (const metrics::memory_peak& peak : of_.peaks) {
       if (peak.holders.empty()) continue;
-      if (!titled) section("Who held it at the peak");
+      if (!titled) section("Memory at peak, by owner");
       titled = true;
       const std::string what = fmt::format("{}, {}: {}", place(peak.device), name_of(peak.layer), name_of(peak.kind));
       if (peak.holders.size() == 1) {
-        const analysis::holder& h = peak.holders.front();
+        const metrics::holder& h = peak.holders.front();
         line("  {}: {} of {}{}", what, format_some(h.blocks, "block"), holder_name(h),
-             h.blocks > 1 ? fmt::format(", the largest {}", format_bytes(h.largest_bytes)) : std::string());
+             h.blocks > 1 ? fmt::format(", largest {}", format_bytes(h.largest_bytes)) : std::string());
       } else {
         line("  {}: {}", what, format_some(peak.blocks, "block"));
         text_ += holder_table(peak).text(4);
@@ -211,87 +211,87 @@ class text_writer {
 
   // --- lines of the program -----------------------------------------------------------------------------------------
 
-  /// Adds a row for a line such as "step, train.py:40", with its source.
-  static void add_line(text_table& table, std::vector<std::string> figures, const symbols::frame_line& line,
+  /// Adds a table row for a line of code such as "step, train.py:40", with its source text.
+  static void add_line(text_table& table, std::vector<std::string> metrics, const symbols::frame_line& line,
                        const std::string& note = {}) {
     const std::string place = symbols::place_of(line);
     const std::string name = shortened(symbols::name_of(line), name_columns);
-    figures.push_back(place.empty() || place == name ? name : fmt::format("{}, {}", place, name));
+    metrics.push_back(place.empty() || place == name ? name : fmt::format("{}, {}", place, name));
     const std::string about = line.missing.empty() ? line.source : fmt::format("({})", line.missing);
-    figures.push_back(shortened(about, name_columns) + (note.empty() || about.empty() ? "" : "  ") + note);
-    table.row(std::move(figures));
+    metrics.push_back(shortened(about, name_columns) + (note.empty() || about.empty() ? "" : "  ") + note);
+    table.row(std::move(metrics));
   }
 
-  /// By what memory is grouped, and why.
-  std::string grouping(const analysis::memory_peak& peak) const {
+  /// How the memory is grouped, and why.
+  std::string grouping(const metrics::memory_peak& peak) const {
     static constexpr std::array<std::string_view, symbols::attribution_count> words = {
-        "by line (the innermost of the program's own; Python first)", "by caller of that line's function",
-        "by module (the innermost forward)", "by package", "by the library that called the driver"};
-    const analysis::attributed_use& asked = peak.asked_by;
+        "by your code line (innermost, Python first)", "by caller of that line's function",
+        "by module (innermost forward)", "by package", "by the library that called the driver"};
+    const metrics::attributed_use& asked = peak.asked_by;
     std::string text(words[static_cast<std::size_t>(asked.by)]);
     if (asked.chosen_by_reader || asked.by == symbols::attribution::line) return text;
-    if (&peak != analysis::main_peak(of_)) return text + ", as the main peak";
-    return text + fmt::format(", because one line alone has {}",
+    if (&peak != metrics::main_peak(of_)) return text + ", as the main peak";
+    return text + fmt::format(", because a single line has {}",
                               format_share(static_cast<double>(asked.choice.largest.front()) /
                                            static_cast<double>(std::max<std::uint64_t>(peak.bytes, 1))));
   }
 
   void lines_at_peak() {
     bool titled = false;
-    for (const analysis::memory_peak& peak : of_.peaks) {
+    for (const metrics::memory_peak& peak : of_.peaks) {
       if (peak.lines.empty()) continue;
-      const analysis::attributed_use& asked = peak.asked_by;
-      if (!titled) section("Who asked for it (choose the grouping with --by line, caller, module, package or owner)");
+      const metrics::attributed_use& asked = peak.asked_by;
+      if (!titled) section("Allocated by (choose the grouping with --by line, caller, module, package or owner)");
       titled = true;
       line("  {}, {}: {}, {}", place(peak.device), name_of(peak.layer), name_of(peak.kind), grouping(peak));
-      const auto share = [&](const analysis::stack_figures& part) {
+      const auto share = [&](const metrics::stack_metrics& part) {
         return format_share(static_cast<double>(part.bytes) / static_cast<double>(peak.bytes));
       };
       text_table table("rrrll");
-      for (const analysis::line_use& use : asked.groups.lines)
-        add_line(table, {format_bytes(use.figures.bytes), share(use.figures), format_some(use.figures.count, "block")},
+      for (const metrics::line_use& use : asked.groups.lines)
+        add_line(table, {format_bytes(use.metrics.bytes), share(use.metrics), format_some(use.metrics.count, "block")},
                  use.line,
                  use.inferred.bytes == 0
                      ? ""
-                     : fmt::format("({} of it {})", format_bytes(use.inferred.bytes), inferred_words(tables_)));
-      const auto rest = [&](const analysis::stack_figures& figures, const char* what) {
-        if (figures.count > 0)
-          table.row({format_bytes(figures.bytes), share(figures), format_some(figures.count, "block"), what, ""});
+                     : fmt::format("({} of that {})", format_bytes(use.inferred.bytes), inferred_words(tables_)));
+      const auto rest = [&](const metrics::stack_metrics& metrics, const char* what) {
+        if (metrics.count > 0)
+          table.row({format_bytes(metrics.bytes), share(metrics), format_some(metrics.count, "block"), what, ""});
       };
       rest(asked.groups.other, "others");
-      rest(asked.groups.without, "no stack was recorded for these");
+      rest(asked.groups.without, "no stack recorded");
       text_ += table.text(4);
     }
   }
 
   void lines_of_copies() {
     bool titled = false;
-    for (const analysis::copying_lines& copying : of_.copying) {
-      if (!titled) section("Which lines copied (waited: no kernel ran beside the copy)");
+    for (const metrics::copying_lines& copying : of_.copying) {
+      if (!titled) section("Copies by line (waited: no kernel ran during the copy)");
       titled = true;
       line("  {}, {}", capital(name_of(copying.direction)), place(copying.device));
       text_table table("rrrrll");
-      table.row({"waited", "copied for", "bytes", "", "", ""});
-      const auto figures_of = [&](const analysis::stack_figures& f) -> std::vector<std::string> {
-        return {copying.kernels_known ? format_time(f.alone) : "not known", format_time(f.busy), format_bytes(f.bytes),
+      table.row({"waited", "copy time", "bytes", "", "", ""});
+      const auto metrics_of = [&](const metrics::stack_metrics& f) -> std::vector<std::string> {
+        return {copying.kernels_known ? format_time(f.alone) : "unknown", format_time(f.busy), format_bytes(f.bytes),
                 f.count == 1 ? "1 copy" : fmt::format("{} copies", format_count(f.count))};
       };
-      for (const analysis::line_use& use : copying.uses.lines) add_line(table, figures_of(use.figures), use.line);
-      const auto rest = [&](const analysis::stack_figures& figures, const char* what) {
-        if (figures.count == 0) return;
-        std::vector<std::string> cells = figures_of(figures);
+      for (const metrics::line_use& use : copying.uses.lines) add_line(table, metrics_of(use.metrics), use.line);
+      const auto rest = [&](const metrics::stack_metrics& metrics, const char* what) {
+        if (metrics.count == 0) return;
+        std::vector<std::string> cells = metrics_of(metrics);
         cells.insert(cells.end(), {what, ""});
         table.row(std::move(cells));
       };
       rest(copying.uses.other, "other lines");
-      rest(copying.uses.without, "no stack was recorded for these");
+      rest(copying.uses.without, "no stack recorded");
       text_ += table.text(4);
     }
   }
 
   // --- copies of the same content -----------------------------------------------------------------------------------
 
-  /// True if duplicates were not looked for although there were copies: only hashing shows repeated content.
+  /// True if copies were recorded but duplicates were not looked for: only hashing can find repeated content.
   bool asks_for_duplicates() const {
     return !of_.simulated && !of_.duplicates.looked() &&
            std::any_of(of_.whole.transfers.begin(), of_.whole.transfers.end(), [](const auto& way) {
@@ -300,68 +300,68 @@ class text_writer {
   }
 
   void duplicates() {
-    const analysis::duplicate_copies& found = of_.duplicates;
+    const metrics::duplicate_copies& found = of_.duplicates;
     if (!found.looked()) return;
     section("Repeated host-to-device copies");
-    const auto some = [](const analysis::copy_figures& figures) {
-      return fmt::format("{}, {}", format_some(figures.copies, "copy"), format_bytes(figures.bytes));
+    const auto some = [](const metrics::copy_metrics& metrics) {
+      return fmt::format("{}, {}", format_some(metrics.copies, "copy"), format_bytes(metrics.bytes));
     };
-    line("  compared by a hash of what each copy was asked to move: {}", some(found.hashed()));
-    if (found.sampled.copies > 0) line("    of these by a sample of their bytes: {}", some(found.sampled));
+    line("  compared by a hash of their data: {}", some(found.hashed()));
+    if (found.sampled.copies > 0) line("    of which by a sample of their bytes: {}", some(found.sampled));
     if (found.over_budget.copies > 0) line("  not compared, to save time: {}", some(found.over_budget));
-    if (found.unreadable.copies > 0) line("  not compared, for the host cannot read it: {}", some(found.unreadable));
+    if (found.unreadable.copies > 0) line("  not compared, as the host cannot read it: {}", some(found.unreadable));
     if (found.overtaken.copies > 0) {
-      line("  not compared, for the device wrote to the source before it was copied: {}", some(found.overtaken));
+      line("  not compared, because the device wrote to the source first: {}", some(found.overtaken));
     }
     if (found.graph_launches > 0) {
-      line("  not compared: the copies in graphs, which were launched {}", format_some(found.graph_launches, "time"));
+      line("  not compared: copies in graphs, launched {}", format_some(found.graph_launches, "time"));
     }
-    if (found.results.copies > 0) line("  copies to the host, compared with these: {}", some(found.results));
-    if (found.unseen_results.copies > 0) line("  copies to the host, not looked at: {}", some(found.unseen_results));
-    const auto with_time = [&](const analysis::copy_figures& figures) {
-      return fmt::format("{}, {}", some(figures), format_time(figures.busy));
+    if (found.results.copies > 0) line("  copies to the host, compared with them: {}", some(found.results));
+    if (found.unseen_results.copies > 0) line("  copies to the host, not compared: {}", some(found.unseen_results));
+    const auto with_time = [&](const metrics::copy_metrics& metrics) {
+      return fmt::format("{}, {}", some(metrics), format_time(metrics.busy));
     };
     if (const auto trips = sum_of(found.round_trips); trips.to_device.copies > 0) {
-      line("  back to the device unchanged: {}, and {} to the host before", with_time(trips.to_device),
+      line("  copied back to the device unchanged: {}, plus {} to the host", with_time(trips.to_device),
            format_time(trips.to_host.busy));
     }
     if (const auto zeros = sum_of(found.zeros); zeros.all.copies > 0) line("  all zero: {}", with_time(zeros.all));
     if (found.repeated.all.copies == 0) {
-      line("  none of these moved the same again");
+      line("  no repeated transfers");
       return;
     }
     text_table table("rrrrrll");
-    table.row({"bytes again", "", "for", "unchanged in place", "to the same place", "", ""});
-    const auto figures_of = [](const analysis::repeat_figures& f) -> std::vector<std::string> {
+    table.row({"repeated", "", "time", "same source", "same target", "", ""});
+    const auto metrics_of = [](const metrics::repeat_metrics& f) -> std::vector<std::string> {
       return {format_bytes(f.all.bytes), format_some(f.all.copies, "copy"), format_time(f.all.busy),
               format_count(f.same_source.copies), format_count(f.same_destination.copies)};
     };
-    for (const analysis::repeating_line& each : found.lines) add_line(table, figures_of(each.figures), each.line);
-    const auto rest = [&](const analysis::repeat_figures& figures, const char* what) {
-      if (figures.all.copies == 0) return;
-      std::vector<std::string> cells = figures_of(figures);
+    for (const metrics::repeating_line& each : found.lines) add_line(table, metrics_of(each.metrics), each.line);
+    const auto rest = [&](const metrics::repeat_metrics& metrics, const char* what) {
+      if (metrics.all.copies == 0) return;
+      std::vector<std::string> cells = metrics_of(metrics);
       cells.insert(cells.end(), {what, ""});
       table.row(std::move(cells));
     };
     rest(found.other_lines, "other lines");
-    rest(found.without_stack, "no stack was recorded for these");
+    rest(found.without_stack, "no stack recorded");
     if (found.lines.size() != 1 || found.without_stack.all.copies > 0) rest(found.repeated, "all");
     text_ += table.text(4);
   }
 
-  std::string holder_name(const analysis::holder& h) const {
+  std::string holder_name(const metrics::holder& h) const {
     std::string name = shortened(name_or(h.name, "(unnamed)"), name_columns);
-    if (h.pool != trace::pool_id::none) name += fmt::format(" in {}", analysis::pool_label(h.pool, tables_));
+    if (h.pool != trace::pool_id::none) name += fmt::format(" in {}", index::pool_label(h.pool, tables_));
     return name;
   }
 
-  text_table holder_table(const analysis::memory_peak& peak) const {
+  text_table holder_table(const metrics::memory_peak& peak) const {
     text_table table("rrlr");
     const std::size_t shown = std::min<std::size_t>(peak.holders.size(), 5);
     std::uint64_t other = peak.other_bytes;
     for (std::size_t i = shown; i < peak.holders.size(); ++i) other += peak.holders[i].bytes;
     for (std::size_t i = 0; i < shown; ++i) {
-      const analysis::holder& h = peak.holders[i];
+      const metrics::holder& h = peak.holders[i];
       table.row({format_bytes(h.bytes), format_some(h.blocks, "block"), holder_name(h),
                  h.blocks > 1 ? fmt::format("largest {}", format_bytes(h.largest_bytes)) : ""});
     }
@@ -370,7 +370,7 @@ class text_writer {
   }
 
   void fragmentation() {
-    for (const analysis::fragmentation_figure& f : of_.fragmentation) {
+    for (const metrics::fragmentation_metric& f : of_.fragmentation) {
       if (f.free_bytes == 0) continue;
       line("  {}, {} layer at its peak: {} in {}, {} free, largest hole {}, fragmentation {}", place(f.device),
            name_of(f.layer), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
@@ -380,16 +380,16 @@ class text_writer {
 
   void imports() {
     if (of_.imports.empty()) return;
-    section("Memory of other processes (it counts with its owner)");
+    section("Memory of other processes (counted with its owner)");
     text_table table("rrlll");
-    for (const analysis::imported_memory& had : of_.imports) {
+    for (const index::imported_memory& had : of_.imports) {
       const bool known = had.owner != trace::process_id::none;
-      table.row({format_some(had.blocks, "block"), known || had.bytes > 0 ? format_bytes(had.bytes) : "",
-                 fmt::format("{}: {}", name_of(had.layer), name_of(had.kind)),
-                 "in " + analysis::process_label(had.process, tables_),
-                 known ? fmt::format("of {}{}", analysis::process_label(had.owner, tables_),
-                                     had.inferred ? " (inferred)" : "")
-                       : "of a process that is not in this recording, or did not say so"});
+      table.row(
+          {format_some(had.blocks, "block"), known || had.bytes > 0 ? format_bytes(had.bytes) : "",
+           fmt::format("{}: {}", name_of(had.layer), name_of(had.kind)),
+           "in " + index::process_label(had.process, tables_),
+           known ? fmt::format("of {}{}", index::process_label(had.owner, tables_), had.inferred ? " (inferred)" : "")
+                 : "of an unknown process"});
     }
     text_ += table.text(2);
   }
@@ -398,9 +398,9 @@ class text_writer {
     if (of_.whole.pools.empty()) return;
     section("Pools");
     text_table table("lrrrr");
-    table.row({"", "reserved at most", "used at most", "mean use", "reserved at the end"});
-    for (const analysis::pool_statistics& pool : of_.whole.pools) {
-      table.row({analysis::pool_label(pool.pool, tables_), format_bytes(pool.reserved_maximum),
+    table.row({"", "peak reserved", "peak used", "mean use", "reserved at end"});
+    for (const metrics::pool_statistics& pool : of_.whole.pools) {
+      table.row({index::pool_label(pool.pool, tables_), format_bytes(pool.reserved_maximum),
                  format_bytes(pool.used_maximum), pool.used_share > 0 ? format_share(pool.used_share) : "-",
                  format_bytes(pool.reserved_at_end)});
     }
@@ -414,16 +414,16 @@ class text_writer {
     section("Transfers");
     text_table table("lrrrrrr");
     table.row({"", "count", "bytes", "busy", "mean", "fastest", "of link"});
-    for (const analysis::transfer_statistics& way : of_.whole.transfers) {
+    for (const metrics::transfer_statistics& way : of_.whole.transfers) {
       std::string label = capital(name_of(way.direction));
       if (tables_.devices.rows().size() > 1) label += fmt::format(", {}", place(way.device));
       const auto of_peak = [&](double rate) {
-        const auto share = analysis::link_share(rate, way.link_peak);
+        const auto share = metrics::link_share(rate, way.link_peak);
         return share ? format_share(*share) : std::string("-");
       };
       table.row({label, format_count(way.count), size_or_dash(way.bytes), format_time(way.busy),
                  rate_or_dash(way.mean_bandwidth), rate_or_dash(way.fastest_bandwidth), of_peak(way.mean_bandwidth)});
-      for (const analysis::transfer_part& part : way.parts) {
+      for (const metrics::transfer_part& part : way.parts) {
         const bool to_host = way.direction == trace::direction::d2h;
         table.row({fmt::format("  {} {}", to_host ? "to" : "from", name_of_side(part.host_side)),
                    format_count(part.count), size_or_dash(part.bytes), format_time(part.busy),
@@ -449,19 +449,19 @@ class text_writer {
     const bool several = tables_.devices.rows().size() > 1;
     const std::string peak = several ? "peak, " + place(device.id) : "peak";
     if (device.peer_peak > 0 && has(true))
-      line("  {}: NVLink's theoretical {} each way", peak, format_rate(static_cast<double>(device.peer_peak)));
+      line("  {}: {} each way (NVLink, theoretical)", peak, format_rate(static_cast<double>(device.peer_peak)));
     if (device.link_peak == 0 || !has(false)) return;
     std::string about =
-        fmt::format("{}: the link's theoretical {} each way", peak, format_rate(static_cast<double>(device.link_peak)));
+        fmt::format("{}: {} each way (link, theoretical)", peak, format_rate(static_cast<double>(device.link_peak)));
     if (device.attainable_h2d > 0 || device.attainable_d2h > 0) {
-      about += fmt::format("; attainable, as measured: {} to the device, {} from it",
+      about += fmt::format("; measured limit: {} to the device, {} from it",
                            rate_or_dash(static_cast<double>(device.attainable_h2d)),
                            rate_or_dash(static_cast<double>(device.attainable_d2h)));
     }
     line("  {}", about);
   }
 
-  /// True if kernels were not recorded; their absence then says nothing about the program.
+  /// True if kernels were not recorded, so that the absence of kernels means nothing.
   bool kernels_left_out() const {
     return std::any_of(of_.processes.begin(), of_.processes.end(),
                        [](const auto& process) { return process.mode == trace::recording_mode::memory; });
@@ -469,9 +469,9 @@ class text_writer {
 
   void devices() {
     if (of_.whole.devices.empty()) return;
-    section("What the devices did");
+    section("Device activity");
     const trace::time_ns span = of_.whole.active.length();
-    for (const analysis::device_activity& device : of_.whole.devices) {
+    for (const metrics::device_activity& device : of_.whole.devices) {
       const bool no_kernels = device.kernels == 0 && kernels_left_out();
       std::string busy = format_time(device.busy);
       if (device.busy <= span)
@@ -500,18 +500,18 @@ class text_writer {
     }
   }
 
-  void names(std::string_view title, const std::vector<analysis::named_time>& named, std::size_t of_all) {
+  void names(std::string_view title, const std::vector<metrics::named_time>& named, std::size_t of_all) {
     if (named.empty()) return;
     const std::size_t shown = std::min(named.size(), names_shown);
     const std::size_t ranks = std::max<std::size_t>(of_.waste.ranks.size(), 1);
     std::string heading(title);
-    if (ranks > 1) heading += fmt::format(", of all {} ranks together", ranks);
-    if (of_all > shown) heading += fmt::format(" (the first {} of {})", shown, format_count(of_all));
+    if (ranks > 1) heading += fmt::format(", all {} ranks together", ranks);
+    if (of_all > shown) heading += fmt::format(" (top {} of {})", shown, format_count(of_all));
     section(heading);
     text_table table("rrrrl");
     table.row({"total", ranks > 1 ? "of active time, mean" : "of active time", "count", "longest", ""});
     for (std::size_t i = 0; i < shown; ++i) {
-      const analysis::named_time& n = named[i];
+      const metrics::named_time& n = named[i];
       table.row({format_time(n.total),
                  share_of(n.total, static_cast<trace::time_ns>(ranks) * of_.whole.active.length()),
                  format_count(n.count), format_time(n.longest), shortened(name_or(n.name, "(no name)"), name_columns)});
@@ -523,11 +523,11 @@ class text_writer {
     if (of_.whole.threads.empty()) return;
     section("Host threads");
     text_table table("lrrrr");
-    table.row({"", "API calls", "in calls", "waiting for the device", "files"});
+    table.row({"", "API calls", "in calls", "waiting for device", "files"});
     for (std::size_t i = 0; i < std::min(of_.whole.threads.size(), names_shown); ++i) {
-      const analysis::thread_statistics& t = of_.whole.threads[i];
-      std::string label = analysis::thread_label(t.thread, tables_);
-      if (of_.processes.size() > 1) label += " of " + analysis::process_label(t.process, tables_);
+      const metrics::thread_statistics& t = of_.whole.threads[i];
+      std::string label = index::thread_label(t.thread, tables_);
+      if (of_.processes.size() > 1) label += " of " + index::process_label(t.process, tables_);
       table.row({label, format_count(t.calls), format_time(t.call_busy), format_time(t.wait_busy),
                  t.file_operations > 0 ? fmt::format("{} in {}", format_bytes(t.file_bytes), format_time(t.file_busy))
                                        : "-"});
@@ -541,17 +541,17 @@ class text_writer {
   void unfreed() {
     if (of_.unfreed.empty()) return;
     section("Never freed");
-    for (const analysis::unfreed_group& group : of_.unfreed) {
+    for (const metrics::unfreed_group& group : of_.unfreed) {
       line("  {}: {}, {}, {} in {}{}", fmt::format("{}: {}", name_of(group.layer), name_of(group.kind)),
            format_some(group.count, "block"), format_bytes(group.bytes), group.process_ended ? "left" : "live",
-           analysis::process_label(group.process, tables_),
-           group.process_ended ? " when it ended" : ", which still ran at the end of the recording");
+           index::process_label(group.process, tables_),
+           group.process_ended ? " when it ended" : ", which was still running at the end of the recording");
       text_table table("rlll");
       const std::size_t shown = std::min<std::size_t>(group.largest.size(), 5);
       for (std::size_t i = 0; i < shown; ++i) {
-        const analysis::unfreed_block& block = group.largest[i];
-        table.row({format_bytes(block.bytes), format_address(block.address), "born at " + format_moment(block.born),
-                   shortened(name_or(block.name, ""), name_columns)});
+        const metrics::unfreed_block& block = group.largest[i];
+        table.row({format_bytes(block.bytes), format_address(block.address),
+                   "allocated at " + format_moment(block.born), shortened(name_or(block.name, ""), name_columns)});
       }
       if (group.count > shown) table.row({"...", fmt::format("{} more", format_count(group.count - shown)), "", ""});
       text_ += table.text(4);
@@ -563,7 +563,7 @@ class text_writer {
     section("Failed allocations");
     text_table table("rlll");
     for (std::size_t i = 0; i < std::min(of_.failures.size(), names_shown); ++i) {
-      const analysis::failed_allocation& f = of_.failures[i];
+      const metrics::failed_allocation& f = of_.failures[i];
       table.row({format_bytes(f.bytes), format_moment(f.time), name_or(f.call, "(unknown call)"),
                  fmt::format("error {}", f.error)});
     }
@@ -572,18 +572,18 @@ class text_writer {
   }
 
   void retries() {
-    const analysis::allocation_retries& all = of_.retries;
+    const metrics::allocation_retries& all = of_.retries;
     if (all.count == 0) return;
-    section("Retried allocations (failed, and succeeded when repeated)");
+    section("Retried allocations (failed, then succeeded)");
     text_table table("rlll");
     for (std::size_t i = 0; i < std::min(all.first.size(), names_shown); ++i) {
-      const analysis::allocation_retry& r = all.first[i];
+      const metrics::allocation_retry& r = all.first[i];
       table.row({format_bytes(r.bytes), format_moment(r.time), name_or(r.call, "(unknown call)"),
                  format_time(r.until - r.time) + " until it succeeded"});
     }
     text_ += table.text(2);
     if (all.count > names_shown) line("  and {} more", all.count - names_shown);
-    line("  {} in all", format_time(all.total));
+    line("  {} in total", format_time(all.total));
   }
 
   const report_subject& subject_;

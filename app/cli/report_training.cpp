@@ -14,7 +14,7 @@
 namespace sluice::cli {
 namespace {
 
-using analysis::report;
+using metrics::report;
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t columns_of_name = 60;
@@ -25,20 +25,20 @@ std::string share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? "-" : format_share(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-/// How steps were found, for `step_source`: in JSON and in the text report.
+/// The source of steps in words, indexed by `step_source`: for JSON and for the text report.
 struct source_words {
   std::string_view json;
   std::string_view text;
 };
-const source_words& words_of(analysis::step_source source) {
+const source_words& words_of(index::step_source source) {
   static constexpr source_words all[] = {
       {"none", ""},
-      {"marks", "as the program marks them"},
-      {"profiler_ranges", "torch.profiler's"},
+      {"marks", "marked by the program"},
+      {"profiler_ranges", "from torch.profiler"},
       {"named_ranges", "from the program's ranges"},
-      {"pattern", "inferred from what repeats"},
+      {"pattern", "inferred from repeated work"},
   };
-  static_assert(std::size(all) == static_cast<std::size_t>(analysis::step_source::pattern) + 1);
+  static_assert(std::size(all) == static_cast<std::size_t>(index::step_source::pattern) + 1);
   return all[static_cast<std::size_t>(source) % std::size(all)];
 }
 
@@ -48,7 +48,7 @@ class training_writer {
 
   std::string all() {
     compositions();
-    for (const analysis::step_summary& steps : of_.steps) one_process(steps);
+    for (const metrics::step_summary& steps : of_.steps) one_process(steps);
     unused();
     return std::move(text_);
   }
@@ -60,12 +60,12 @@ class training_writer {
   }
 
   std::string place(trace::device_id device, trace::layer layer, trace::memory_kind kind) const {
-    return fmt::format("{}, {}: {}", analysis::short_label(device, tables_), name_of(layer), name_of(kind));
+    return fmt::format("{}, {}: {}", index::short_label(device, tables_), name_of(layer), name_of(kind));
   }
 
-  /// The share of segments, from the layer below, that holds these bytes.
-  std::string segments_of(const analysis::peak_composition& peak) const {
-    for (const analysis::fragmentation_figure& f : of_.fragmentation)
+  /// The share of the segments of the layer below that the bytes of `peak` occupy.
+  std::string segments_of(const metrics::peak_composition& peak) const {
+    for (const metrics::fragmentation_metric& f : of_.fragmentation)
       if (f.device == peak.device && f.layer == peak.layer && f.time == peak.time)
         return fmt::format(", {} of the {} in {}", share_of(peak.bytes, f.segment_bytes), format_bytes(f.segment_bytes),
                            format_some(f.segments, "segment"));
@@ -78,31 +78,31 @@ class training_writer {
     if (!any) return;
     const bool inferred =
         std::any_of(of_.compositions.begin(), of_.compositions.end(), [](const auto& peak) { return peak.inferred(); });
-    line("\nAt the peak, by category{}", inferred ? " (inferred, unless the program said so)" : "");
-    for (const analysis::peak_composition& peak : of_.compositions) {
+    line("\nMemory at peak, by category{}", inferred ? " (inferred, unless the program named them)" : "");
+    for (const metrics::peak_composition& peak : of_.compositions) {
       line("  {}: {} at {}{}", place(peak.device, peak.layer, peak.kind), format_bytes(peak.bytes),
            format_moment(peak.time), segments_of(peak));
       text_table table("rrrll");
-      for (const analysis::category_share& share : peak.shares) {
+      for (const metrics::category_share& share : peak.shares) {
         table.row({format_bytes(share.bytes), share_of(share.bytes, peak.bytes), format_some(share.blocks, "block"),
-                   std::string(analysis::category_name(share.what)),
+                   std::string(index::category_name(share.what)),
                    share.exact_bytes == 0 ? ""
                    : share.exact_bytes == share.bytes
-                       ? "said by the program"
-                       : fmt::format("{} said by the program", format_bytes(share.exact_bytes))});
+                       ? "named by the program"
+                       : fmt::format("{} named by the program", format_bytes(share.exact_bytes))});
       }
       text_ += table.text(4);
     }
   }
 
-  void one_process(const analysis::step_summary& of) {
+  void one_process(const metrics::step_summary& of) {
     line("\nSteps ({})", words_of(of.source).text);
-    std::string who = of_.processes.size() > 1 ? analysis::process_label(of.process, tables_) + ": " : "";
+    std::string who = of_.processes.size() > 1 ? index::process_label(of.process, tables_) + ": " : "";
     line("  {}{}, {} each (median); memory of {}", who, format_some(of.count, "step"), format_time(of.median_duration),
          place(of.device, of.layer, of.kind));
     text_table table("rlrrrrrrrl");
     table.row(
-        {"step", "from", "duration", "peak", "at begin", "allocated", "allocations", "to device", "from device", ""});
+        {"step", "from", "duration", "peak", "at start", "allocated", "allocations", "to device", "from device", ""});
     bool gap = false;
     for (std::size_t i = 0; i < of.steps.size(); ++i) {
       const bool shown = of.steps.size() <= steps_shown || i < 5 || i + 5 >= of.steps.size() || i == of.highest;
@@ -112,22 +112,22 @@ class training_writer {
         continue;
       }
       gap = false;
-      const analysis::step_figures& step = of.steps[i];
+      const metrics::step_metrics& step = of.steps[i];
       table.row({fmt::format("{}", step.number), format_moment(step.span.begin), format_time(step.span.length()),
                  format_bytes(step.peak), format_bytes(step.at_begin), format_bytes(step.allocated_bytes),
                  format_count(step.allocations), format_bytes(step.h2d_bytes), format_bytes(step.d2h_bytes),
                  i == of.highest && stands_out(of) ? "highest" : ""});
     }
     text_ += table.text(4);
-    if (of.keeps_growing) line("  What is in use when a step begins grows by {} a step.", format_bytes(of.growth));
+    if (of.keeps_growing) line("  Memory in use at the start of a step grows by {} per step.", format_bytes(of.growth));
   }
 
-  static bool stands_out(const analysis::step_summary& of) {
+  static bool stands_out(const metrics::step_summary& of) {
     return std::any_of(of.steps.begin(), of.steps.end(),
                        [&](const auto& step) { return step.peak < of.steps[of.highest].peak; });
   }
 
-  std::string origin(const analysis::unused_group& group) const {
+  std::string origin(const metrics::unused_group& group) const {
     if (group.stack != trace::stack_id::none) {
       const std::string place = symbols::place_of(group.line);
       const std::string called = symbols::name_of(group.line);
@@ -140,30 +140,30 @@ class training_writer {
 
   void unused() {
     bool titled = false;
-    for (const analysis::unused_memory& of : of_.unused) {
+    for (const metrics::unused_memory& of : of_.unused) {
       if (of.bytes_at_peak == 0 && of.mean_bytes < 1024 * 1024 && of.never_touched == 0) continue;
-      if (!titled) line("\nWhat was allocated and never used again");
+      if (!titled) line("\nIdle since last use");
       titled = true;
-      line("  {}: held at the peak {} ({}) after its last use, {} on average", place(of.device, of.layer, of.kind),
+      line("  {}: {} at the peak ({}), {} on average", place(of.device, of.layer, of.kind),
            format_bytes(of.bytes_at_peak), share_of(of.bytes_at_peak, of.peak_bytes), format_bytes(of.mean_bytes));
       text_table table("rrrrll");
       if (!of.groups.empty()) table.row({"at the peak", "on average", "blocks", "longest", "", ""});
       for (std::size_t i = 0; i < std::min(of.groups.size(), groups_shown); ++i) {
-        const analysis::unused_group& group = of.groups[i];
+        const metrics::unused_group& group = of.groups[i];
         table.row({format_bytes(group.bytes_at_peak), format_bytes(group.mean_bytes), format_count(group.blocks),
                    format_time(group.longest),
-                   group.what == analysis::category::none ? "" : std::string(analysis::category_name(group.what)),
+                   group.what == index::category::none ? "" : std::string(index::category_name(group.what)),
                    origin(group)});
       }
       text_ += table.text(4);
       if (of.never_touched > 0)
-        line("    no launch and no copy named {}, {}", format_some(of.never_touched, "block"),
+        line("    never used by a launch or copy: {}, {}", format_some(of.never_touched, "block"),
              format_bytes(of.never_touched_bytes));
     }
     if (titled)
       line(
-          "  A use is a copy, or a kernel with the block in its arguments: one that reads an address from memory is "
-          "not seen.");
+          "  A use is a copy, or a kernel with the block in its arguments; addresses that a kernel loads from memory "
+          "are not seen.");
   }
 
   const report& of_;
@@ -171,10 +171,10 @@ class training_writer {
   std::string text_;
 };
 
-json of_steps(const analysis::step_summary& of, const trace::tables& tables) {
+json of_steps(const metrics::step_summary& of, const trace::tables& tables) {
   return {{"process", id_or_null(of.process)},
           {"source", words_of(of.source).json},
-          {"inferred", of.source == analysis::step_source::pattern},
+          {"inferred", of.source == index::step_source::pattern},
           {"device", id_or_null(of.device)},
           {"layer", name_of(of.layer)},
           {"kind", name_of(of.kind)},
@@ -185,15 +185,14 @@ json of_steps(const analysis::step_summary& of, const trace::tables& tables) {
           {"each", json_of(of.steps, tables)}};
 }
 
-json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
+json of_unused(const metrics::unused_memory& of, const trace::tables& tables) {
   json groups = json::array();
-  for (const analysis::unused_group& group : of.groups)
+  for (const metrics::unused_group& group : of.groups)
     groups.push_back(
         {{"name", std::string(tables.text(group.name))},
          {"stack", id_or_null(group.stack)},
          {"line", group.stack == trace::stack_id::none ? json(nullptr) : json(symbols::text_of(group.line))},
-         {"category",
-          group.what == analysis::category::none ? json(nullptr) : json(analysis::category_name(group.what))},
+         {"category", group.what == index::category::none ? json(nullptr) : json(index::category_name(group.what))},
          {"blocks", group.blocks},
          {"bytes", group.bytes},
          {"at_maximum_bytes", group.bytes_at_peak},

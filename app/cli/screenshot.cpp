@@ -34,10 +34,10 @@
 namespace sluice::cli {
 namespace {
 
-constexpr double timeout_seconds = 120;  // give up an incomplete picture after so many seconds without progress
+constexpr double timeout_seconds = 120;  // Give up an incomplete picture after this many seconds without progress.
 constexpr int smallest_side = 64;
 constexpr int largest_side = 8192;
-constexpr double longest_wait = 3600;  // s
+constexpr double longest_wait = 3600;  // In seconds.
 
 struct screenshot_options {
   std::string file;
@@ -52,7 +52,7 @@ struct screenshot_options {
   int frames = 0;
   std::vector<std::string> steps;     ///< See gui::parse_tour_step.
   std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run in this order.
-  std::string wait = "0";             ///< Seconds to keep drawing; a demo started by a command runs meanwhile.
+  std::string wait = "0";             ///< Seconds to keep drawing. A demo that a command started runs during this time.
   std::string mouse;                  ///< "X,Y": mouse position.
 };
 
@@ -65,13 +65,13 @@ result<std::pair<int, int>> parse_size(const std::string& text) {
   if (second.ptr != end || width < smallest_side || height < smallest_side || width > largest_side ||
       height > largest_side)
     return fail(error_code::invalid_argument,
-                fmt::format("'{}' is no size; expected WxH in pixels, such as 1600x900, each side {} to {}", text,
+                fmt::format("invalid size '{}'; expected WxH in pixels, such as 1600x900, each side {} to {}", text,
                             smallest_side, largest_side),
                 "--size");
   return std::pair(width, height);
 }
 
-/// Parses "X,Y" in pixels; nullopt if invalid.
+/// Parses "X,Y" in pixels; nullopt if the text is invalid.
 std::optional<std::pair<float, float>> parse_place(const std::string& text) {
   const auto comma = text.find(',');
   if (comma == std::string::npos) return std::nullopt;
@@ -81,8 +81,8 @@ std::optional<std::pair<float, float>> parse_place(const std::string& text) {
   return std::pair(static_cast<float>(*x), static_cast<float>(*y));
 }
 
-/// Parses "ID" or "ID=ARGUMENT", where the argument is a range, "event:N", "block:N" or a text.
-std::pair<std::string, gui::argument> parse_command(const std::string& text, query::time_range whole) {
+/// Parses "ID" or "ID=ARGUMENT", where ARGUMENT is a range, "event:N", "block:N" or any other text.
+std::pair<std::string, gui::argument> parse_command(const std::string& text, time_range whole) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) return {text, {}};
   const std::string id = text.substr(0, equals);
@@ -95,7 +95,7 @@ std::pair<std::string, gui::argument> parse_command(const std::string& text, que
   return {id, value};
 }
 
-/// The steps to measure; --frames is one that only draws.
+/// The steps to measure. --frames adds a step that only draws.
 result<std::vector<gui::tour_step>> parse_steps(const screenshot_options& wanted) {
   std::vector<gui::tour_step> made;
   if (wanted.frames > 0) made.push_back({.frames = wanted.frames});
@@ -107,7 +107,7 @@ result<std::vector<gui::tour_step>> parse_steps(const screenshot_options& wanted
   return made;
 }
 
-/// Takes the steps one after another and prints what each of them cost, then all of their frames.
+/// Runs the steps one after another. Prints the cost of each step, and then the cost of all frames.
 result<void> take_tour(gui::picture& shown, const std::vector<gui::tour_step>& steps,
                        const std::function<result<void>(const std::string&)>& invoke) {
   gui::tour_cost all;
@@ -120,7 +120,7 @@ result<void> take_tour(gui::picture& shown, const std::vector<gui::tour_step>& s
   }
   if (all.frames.empty()) return {};
   say(gui::words_of(all));
-  shown.step();  // An empty frame was the last one.
+  shown.step();  // The last frame of the tour may have been an empty one.
   return {};
 }
 
@@ -128,16 +128,16 @@ result<void> draw(const screenshot_options& wanted) {
   keep_freed_memory();
   const auto size = parse_size(wanted.size);
   if (!size) return tl::unexpected(size.error());
-  // CLI11's checks would not name an option that is not listed.
+  // The help does not list this option, so CLI11's checks would not name it.
   const auto seconds = parse_number(wanted.wait);
   if (!seconds || *seconds > longest_wait)
     return fail(error_code::invalid_argument,
-                fmt::format("'{}' will not do; expected seconds up to {}", wanted.wait, longest_wait), "--wait");
+                fmt::format("invalid value '{}'; expected seconds up to {}", wanted.wait, longest_wait), "--wait");
   const auto steps = parse_steps(wanted);
   if (!steps) return tl::unexpected(steps.error());
   const auto mouse = parse_place(wanted.mouse);
   if (!wanted.mouse.empty() && !mouse)
-    return fail(error_code::invalid_argument, "'" + wanted.mouse + "' is no place; expected X,Y in pixels", "--mouse");
+    return fail(error_code::invalid_argument, "invalid position '" + wanted.mouse + "'; expected X,Y", "--mouse");
   if (!wanted.out.empty())
     if (auto possible = check_output(wanted.out, picture_kind(), wanted.force, std::span(&wanted.file, 1)); !possible)
       return possible;
@@ -155,18 +155,17 @@ result<void> draw(const screenshot_options& wanted) {
   if (!made) return tl::unexpected(made.error());
   gui::picture& shown = **made;
   if (!wanted.view.empty() && !shown.app().show_only(wanted.view))
-    return fail(error_code::not_found, "there is no view '" + wanted.view + "'", "--view",
+    return fail(error_code::not_found, "no view named '" + wanted.view + "'", "--view",
                 fmt::format("choose one of {}", fmt::join(shown.app().view_names(), ", ")));
   const auto settle = [&]() -> result<void> {
     if (!shown.settle(timeout_seconds))
-      return fail(error_code::io, "nothing more of the recording could be drawn for two minutes", wanted.file,
-                  "try a shorter --range");
+      return fail(error_code::io, "drawing made no progress for two minutes", wanted.file, "try a shorter --range");
     if (!shown.app().failures().empty()) return tl::unexpected(shown.app().failures().front());
     return {};
   };
   if (auto settled = settle(); !settled) return settled;
   const gui::document* document = shown.app().state().active();
-  const query::time_range whole = document != nullptr ? document->span : query::time_range{0, 1};
+  const time_range whole = document != nullptr ? document->span : time_range{0, 1};
   if (!wanted.range.empty()) {
     const auto range = parse_range(wanted.range, whole);
     if (!range) return tl::unexpected(range.error());
@@ -176,7 +175,7 @@ result<void> draw(const screenshot_options& wanted) {
   const auto invoke = [&](const std::string& text) -> result<void> {
     auto [id, with] = parse_command(text, whole);
     if (shown.app().commands().find(id) == nullptr)
-      return fail(error_code::invalid_argument, "there is no command '" + id + "'");
+      return fail(error_code::invalid_argument, "no command named '" + id + "'");
     shown.app().invoke(id, std::move(with));
     return {};
   };
@@ -191,7 +190,7 @@ result<void> draw(const screenshot_options& wanted) {
   }
   if (mouse) {
     shown.move_mouse(mouse->first, mouse->second);
-    for (int i = 0; i < 60; ++i) shown.step();  // tooltips appear after a delay
+    for (int i = 0; i < 60; ++i) shown.step();  // Draw until tooltips appear, which takes a moment.
     if (auto settled = settle(); !settled) return settled;
   }
   if (auto taken = take_tour(shown, *steps, invoke); !taken) return taken;
@@ -204,7 +203,7 @@ result<std::string> picture_as_png(const picture_wanted& wanted) {
   std::error_code problem;
   std::string folder = (std::filesystem::temp_directory_path(problem) / "sluice-picture-XXXXXX").string();
   if (problem || mkdtemp(folder.data()) == nullptr)
-    return fail(error_code::io, "no temporary folder can be made: " + describe_errno(errno), folder);
+    return fail(error_code::io, "cannot create a temporary folder: " + describe_errno(errno), folder);
   screenshot_options options;
   options.file = wanted.file;
   options.size = wanted.size;
@@ -219,7 +218,7 @@ result<std::string> picture_as_png(const picture_wanted& wanted) {
   }
   std::filesystem::remove_all(folder, problem);
   if (!drawn) return tl::unexpected(drawn.error());
-  if (bytes.empty()) return fail(error_code::io, "the picture could not be read back", options.out);
+  if (bytes.empty()) return fail(error_code::io, "cannot read the picture back", options.out);
   return bytes;
 }
 
@@ -244,17 +243,17 @@ action declare_screenshot(CLI::App& command) {
       ->check(number_between(0.5, 4))
       ->type_name("FACTOR")
       ->capture_default_str();
-  command.add_option("--frames", wanted->frames, "Draw this many more frames and print their times")
+  command.add_option("--frames", wanted->frames, "Draw this many additional frames and print their times")
       ->check(whole_between(1, 100'000))
       ->type_name("COUNT");
-  // For pictures in documents and for bug reports; not listed in the help.
+  // These options are for pictures in documents and for bug reports. The help does not list them.
   command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
-  command.add_option("--step", wanted->steps, "Then do this and print the times of frames; can be repeated")->group("");
-  command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")->group("");
-  command.add_option("--mouse", wanted->mouse, "Where the mouse rests, X,Y")->group("");
+  command.add_option("--step", wanted->steps, "Then run this step and print frame times; can be repeated")->group("");
+  command.add_option("--wait", wanted->wait, "Continue drawing for this many seconds")->group("");
+  command.add_option("--mouse", wanted->mouse, "Mouse position, X,Y")->group("");
   return [wanted] {
     if (wanted->out.empty() && wanted->frames == 0 && wanted->steps.empty()) {
-      complain("screenshot: no picture named; add -o picture.png");
+      complain("screenshot: no output named; add -o picture.png");
       return status_usage;
     }
     if (auto drawn = draw(*wanted); !drawn) {

@@ -13,7 +13,8 @@ bool added[3];
 void add_standard_files() {
   for (int number = 0; number < 3; ++number) {
     if (::fcntl(number, F_GETFD) >= 0) continue;
-    // This gets the lowest free number, i.e. this one. Wrong direction, so that reading 0 or writing 1, 2 fails.
+    // `open` returns the lowest free descriptor, which is this one. The access mode is the opposite of the usual one,
+    // so that reading from 0 and writing to 1 and 2 fail.
     added[number] = ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) == number;
   }
 }

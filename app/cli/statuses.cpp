@@ -7,7 +7,7 @@ namespace sluice::cli {
 namespace {
 
 std::atomic<int> cancelling_signal{SIGINT};
-static_assert(std::atomic<int>::is_always_lock_free);  // A signal handler writes it.
+static_assert(std::atomic<int>::is_always_lock_free);  // A signal handler writes it, so it must be lock-free.
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 namespace sluice::cli {
 namespace {
 
-/// Counts characters, not bytes: all bytes except UTF-8 continuation bytes.
+/// Counts characters instead of bytes, that is, all bytes except UTF-8 continuation bytes.
 std::size_t columns_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0U) != 0x80; }));

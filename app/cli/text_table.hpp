@@ -9,11 +9,11 @@
 
 #include "core/base/printable.hpp"
 
-/// Lines of text, and text aligned in columns.
+/// Formats lines of text, and text in aligned columns.
 namespace sluice::cli {
 
-/// One line, whatever the names in it are (core/base/printable.hpp). If `form` begins with the end of a line, the line
-/// stands apart.
+/// Formats one line. The result is a single line whatever names it contains (core/base/printable.hpp), except that it
+/// starts with an empty line if `form` starts with a newline.
 template <class... Parts>
 [[nodiscard]] std::string text_line(fmt::format_string<Parts...> form, Parts&&... parts) {
   const fmt::string_view words = form;
@@ -26,14 +26,14 @@ class text_table {
  public:
   enum class side : unsigned char { left, right };
 
-  /// One letter per column: 'l' left-aligned, 'r' right-aligned.
+  /// `sides`: one letter per column: 'l' left-aligned, 'r' right-aligned.
   explicit text_table(const std::string& sides);
 
-  /// Adds a row. Characters that would break the table or a terminal are replaced (core/base/printable.hpp).
+  /// Adds a row. Replaces characters that would break the table or affect a terminal (core/base/printable.hpp).
   void row(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-  /// The rows, indented by `indent` spaces, with two spaces between columns and no trailing spaces.
+  /// The rows, indented by `indent` spaces, with two spaces between columns and without trailing spaces.
   [[nodiscard]] std::string text(std::size_t indent) const;
 
  private:

@@ -1,4 +1,4 @@
-// sluice trim: writes a part of a recording as a new recording.
+// sluice trim: writes a part of a recording to a new recording.
 #include "core/export/recording/trim.hpp"
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/base/format.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -31,14 +31,14 @@ result<exports::trimmed> run(const trim_verb& wanted) {
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
   exports::trim_options options;
-  options.range = analysis::time_range_of(*now);
+  options.range = index::time_range_of(*now);
   if (!wanted.range.empty()) {
     const auto range = parse_range(wanted.range, options.range);
     if (!range) return tl::unexpected(range.error());
     options.range = *range;
   }
   if (wanted.redact) options.redact = exports::redaction::all();
-  const long_work shown("cutting " + wanted.file);
+  const long_work shown("trimming " + wanted.file);
   options.task = shown.task();
   return exports::trim(*now, options, wanted.output);
 }
@@ -50,7 +50,7 @@ int trim_file(const trim_verb& wanted) {
     return status_of(made.error());
   }
   say(wanted.output + ": " + format_some(made->events, "event") + ", " + format_some(made->live, "live block") +
-      " from before, " + format_bytes(made->bytes));
+      " from earlier, " + format_bytes(made->bytes));
   return 0;
 }
 
@@ -58,7 +58,7 @@ int trim_file(const trim_verb& wanted) {
 
 action declare_trim(CLI::App& command) {
   auto wanted = std::make_shared<trim_verb>();
-  command.add_option("FILE", wanted->file, "Recording to cut from")->required()->type_name("");
+  command.add_option("FILE", wanted->file, "Recording to trim")->required()->type_name("");
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   command.add_option("-o", wanted->output, "Recording to write")->required()->check(output_name())->type_name("FILE");
   command.add_flag("--redact", wanted->redact, redact_help);

@@ -22,7 +22,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Exit statuses of a child without an answer. They are unusual, because a library may end the child with its own.
+/// Exit statuses of a child that gave no result. The numbers are unusual, because a library may end the child with a
+/// status of its own.
 enum child_status : int { status_not_taken = 113, status_threw = 114, status_no_memory = 115 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -35,7 +36,8 @@ constexpr bool sanitized = false;
 
 void bound_memory(std::size_t bytes) {
   if (sanitized) return;
-  // In any thread of the child: an exception there would end it, too, but without the reason.
+  // Applies to all threads of the child. An exception in another thread would also end the child, but without giving
+  // the reason.
   std::set_new_handler([] { _exit(status_no_memory); });
   const rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_DATA, &limit);
@@ -51,7 +53,7 @@ bool write_all(int to, std::string_view text) {
   return true;
 }
 
-/// The kernel's choice when the machine or the container runs out of memory: the child, not its parent.
+/// Makes the kernel kill this child rather than its parent when the machine or the container runs out of memory.
 void be_ended_first() {
   const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score < 0) return;
@@ -59,11 +61,11 @@ void be_ended_first() {
   close(score);
 }
 
-[[noreturn]] void answer(const std::function<std::string()>& question, const probe_limits& limits, pid_t parent,
-                         int to) {
+[[noreturn]] void run_in_child(const std::function<std::string()>& query, const probe_limits& limits, pid_t parent,
+                               int to) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(status_not_taken);  // It ended before the line above.
-  // No handlers of ours: a crash must look like one.
+  if (getppid() != parent) _exit(status_not_taken);  // The parent ended before the previous line took effect.
+  // Do not inherit our signal handlers: a crash must end the child by its signal.
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE})
     signal(number, SIG_DFL);
   if (const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC); nothing >= 0) {
@@ -71,9 +73,9 @@ void be_ended_first() {
   }
   be_ended_first();
   if (limits.memory_bytes) bound_memory(*limits.memory_bytes);
-  // An exception must not leave this function: the child would go on as a second parent.
+  // No exception may leave this function, because the child would then continue as a second parent.
   try {
-    _exit(write_all(to, question()) ? 0 : status_not_taken);
+    _exit(write_all(to, query()) ? 0 : status_not_taken);
   } catch (...) {
     _exit(status_threw);
   }
@@ -81,7 +83,7 @@ void be_ended_first() {
 
 enum class reading { ended, late, too_long, given_up };
 
-/// Reads until the end, the deadline, a limit, or until `watcher` gives up.
+/// Reads into `text` until the end of the file, the deadline or a limit is reached, or `watcher` gives up.
 reading read_all(int from, std::string& text, steady_clock::time_point deadline, std::size_t most,
                  probe_watcher* watcher) {
   for (std::array<char, 65536> part;;) {
@@ -105,7 +107,7 @@ std::string seconds_of(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s";
 }
 
-/// Why a child that has ended gave no answer; empty: it gave one.
+/// Why a child that has ended gave no result; empty if the child gave one.
 std::string trouble_of(int status, const probe_limits& limits) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
@@ -116,7 +118,7 @@ std::string trouble_of(int status, const probe_limits& limits) {
     case 0:
       return {};
     case status_threw:
-      return "failed with an exception";
+      return "threw an exception";
     case status_no_memory:
       return "needs more than " + format_bytes(limits.memory_bytes.value_or(0)) + " of memory";
     default:
@@ -126,7 +128,7 @@ std::string trouble_of(int status, const probe_limits& limits) {
 
 }  // namespace
 
-result<std::string> probe(const std::function<std::string()>& question, const probe_limits& limits,
+result<std::string> probe(const std::function<std::string()>& query, const probe_limits& limits,
                           probe_watcher* watcher) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(error_code::unavailable, describe_errno(errno), "pipe");
@@ -134,7 +136,7 @@ result<std::string> probe(const std::function<std::string()>& question, const pr
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    answer(question, limits, parent, ends[1]);
+    run_in_child(query, limits, parent, ends[1]);
   }
   const int problem = errno;
   close(ends[1]);
@@ -143,19 +145,19 @@ result<std::string> probe(const std::function<std::string()>& question, const pr
     return fail(error_code::unavailable, describe_errno(problem), "fork");
   }
   std::string text;
-  const reading how = read_all(ends[0], text, steady_clock::now() + limits.timeout, limits.answer_bytes, watcher);
+  const reading how = read_all(ends[0], text, steady_clock::now() + limits.timeout, limits.result_bytes, watcher);
   close(ends[0]);
-  // A child that has closed the pipe is at its end.
+  // If the child has closed the pipe, it is ending anyway.
   if (how != reading::ended) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   switch (how) {
     case reading::late:
-      return fail(error_code::unavailable, "no answer within " + seconds_of(limits.timeout));
+      return fail(error_code::unavailable, "no result within " + seconds_of(limits.timeout));
     case reading::too_long:
-      return fail(error_code::unavailable, "the answer is longer than " + format_bytes(limits.answer_bytes));
+      return fail(error_code::unavailable, "the result is longer than " + format_bytes(limits.result_bytes));
     case reading::given_up:
-      return fail(error_code::cancelled, "the answer is not wanted any more");
+      return fail(error_code::cancelled, "the result is no longer needed");
     case reading::ended:
       break;
   }

@@ -10,32 +10,32 @@
 
 namespace sluice::processes {
 
-/// What a probe may take.
+/// The limits of a probe.
 struct probe_limits {
-  std::chrono::milliseconds timeout;                 ///< Then the child is killed.
-  std::size_t answer_bytes = std::size_t{64} << 10;  ///< A longer answer is an error.
-  /// Of the child's data (RLIMIT_DATA): its heap, stacks and other private memory that can be written. None: no limit.
-  /// Builds with a sanitizer ignore it, because the sanitizer's own memory counts.
+  std::chrono::milliseconds timeout;                 ///< Time limit, after which the child is killed.
+  std::size_t result_bytes = std::size_t{64} << 10;  ///< A longer result is reported as an error.
+  /// Limit on the child's data (RLIMIT_DATA): its heap, stacks and other private writable memory. None: no limit.
+  /// Builds with a sanitizer ignore this limit, because the sanitizer's own memory would count.
   std::optional<std::size_t> memory_bytes = std::nullopt;
 };
 
-/// Can end a probe early.
+/// Can end a probe before it is complete.
 class probe_watcher {
  public:
   virtual ~probe_watcher() = default;
-  /// What to wait for; -1: nothing.
+  /// The file descriptor to poll while the probe runs; -1: none.
   [[nodiscard]] virtual int descriptor() const = 0;
-  /// Called whenever `descriptor` can be read. True: the answer is not wanted any more.
+  /// Called whenever `descriptor` is readable. Returns true if the result is no longer wanted.
   [[nodiscard]] virtual bool gives_up() = 0;
 };
 
-/// Runs `question` in a child process and returns its answer. So code that crashes, ends the process, prints, takes all
-/// memory or never returns does no harm: drivers do all of these, and so may a reader of hostile files. The child has
-/// nothing on its standard files, is the first that the kernel ends when memory runs out, and never outlives this
-/// process. Call before the process has other threads: the child has only the calling one.
-/// Errors: cancelled if `watcher` gives up; unavailable if the child was ended by a signal, ended by itself, threw, needs
-/// more than `limits`, or did not answer in time.
-[[nodiscard]] result<std::string> probe(const std::function<std::string()>& question, const probe_limits& limits,
+/// Runs `query` in a child process and returns its result. This isolates code that may crash, exit, print, exhaust
+/// memory or never return: drivers do all of these, and a parser of hostile files might. The child's standard input,
+/// output and error are /dev/null, the kernel's OOM killer picks the child first, and the child never outlives this
+/// process. Call before this process starts other threads, because the child has only the calling thread. Errors:
+/// cancelled if `watcher` gives up; unavailable if the child was killed by a signal, exited, threw, exceeded `limits`,
+/// or did not respond in time.
+[[nodiscard]] result<std::string> probe(const std::function<std::string()>& query, const probe_limits& limits,
                                         probe_watcher* watcher = nullptr);
 
 }  // namespace sluice::processes

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The words of a process's command line.
+/// The words of a process's command line. `process`: its folder in /proc.
 std::vector<std::string> words_of(const fs::path& process) {
   std::ifstream file(process / "cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -23,7 +23,7 @@ std::vector<std::string> words_of(const fs::path& process) {
   return words;
 }
 
-/// The recording that a process has open; empty if it has none, or has not given it its name yet.
+/// The path of the recording that a process has open; empty if there is none, or the recording has no name yet.
 std::string written_by(const fs::path& process) {
   std::error_code failed;
   for (fs::directory_iterator at(process / "fd", failed), end; !failed && at != end; at.increment(failed)) {

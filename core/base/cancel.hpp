@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-/// A cancellation flag that is never set: pass it to functions that take one when the caller will not cancel them.
+/// A cancellation flag that is never set: for calls that need not be cancellable.
 inline const std::atomic<bool> never_cancelled{false};
 
 }  // namespace sluice

@@ -23,7 +23,7 @@ namespace sluice {
   return read.ec != std::errc() || read.ptr != text.data() + text.size();
 }
 
-/// Appends `text` as one CSV cell, quoted if it contains a comma, quote or line break. A text that a spreadsheet would
+/// Appends `text` as one CSV cell, quoted if it contains a comma, quote or line break. Text that a spreadsheet would
 /// run as a formula gets a leading apostrophe, which marks it as plain text (OWASP, "CSV injection").
 inline void append_csv(std::string& to, std::string_view text) {
   const bool formula = reads_as_formula(text);

@@ -1,6 +1,6 @@
 #include "core/base/demangle.hpp"
 
-// Otherwise the header declares basename(), which conflicts with the C library.
+// Without this macro, the header declares basename(), which conflicts with the declaration in the C library.
 #define HAVE_DECL_BASENAME 1  // NOLINT(cppcoreguidelines-macro-usage)
 #include <libiberty/demangle.h>
 
@@ -14,22 +14,22 @@
 namespace sluice {
 namespace {
 
-/// The parser needs some hundred bytes of stack per character.
-constexpr std::size_t most_of_symbol = 4096;
-constexpr std::uint64_t most_parts = std::uint64_t{1} << 16;
-constexpr std::size_t most_of_name = std::size_t{64} << 10;
+/// The parser needs a few hundred bytes of stack per character.
+constexpr std::size_t max_of_symbol = 4096;
+constexpr std::uint64_t max_parts = std::uint64_t{1} << 16;
+constexpr std::size_t max_of_name = std::size_t{64} << 10;
 constexpr int style = DMGL_PARAMS | DMGL_ANSI;
 
-/// Counts the parts of a symbol's tree, each as often as it is referred to. The library visits them that often, too,
-/// even before printing, when it searches for a parameter pack.
+/// Counts the parts of a symbol's tree, each as often as it is referred to. The library visits a part that often, even
+/// before it prints, when it searches for a parameter pack.
 class counted_parts {
  public:
   std::uint64_t of(const demangle_component* part) {
     if (part == nullptr) return 0;
-    // 0 until computed; a tree only refers to complete parts.
+    // 0 until it has been computed. A tree refers only to complete parts.
     const auto [known, fresh] = known_.try_emplace(part, 0);
     if (!fresh) return known->second;
-    const std::uint64_t all = std::min(1 + below(*part), most_parts + 1);
+    const std::uint64_t all = std::min(1 + below(*part), max_parts + 1);
     return known_[part] = all;
   }
 
@@ -73,12 +73,12 @@ struct name_so_far {
 
 void add(const char* part, std::size_t bytes, void* to) {
   auto& name = *static_cast<name_so_far*>(to);
-  if (name.text.size() + bytes > most_of_name) std::longjmp(name.too_long, 1);
+  if (name.text.size() + bytes > max_of_name) std::longjmp(name.too_long, 1);
   name.text.append(part, bytes);
 }
 
-/// Prints the tree. The library prints in pieces and has no way to stop it, but keeps its state on the stack, so a long
-/// jump can leave it. Returns false if the name is too long or cannot be printed.
+/// Prints the tree. The library prints piece by piece and cannot be told to stop, but it keeps its state on the stack,
+/// so a long jump can end it. Returns false if the name is too long or cannot be printed.
 bool print(demangle_component* tree, name_so_far& to) {
   if (setjmp(to.too_long) != 0) return false;
   return cplus_demangle_print_callback(style, tree, add, &to) != 0;
@@ -87,11 +87,11 @@ bool print(demangle_component* tree, name_so_far& to) {
 }  // namespace
 
 std::string demangled(const std::string& symbol) {
-  if (!symbol.starts_with("_Z") || symbol.size() > most_of_symbol) return {};
+  if (!symbol.starts_with("_Z") || symbol.size() > max_of_symbol) return {};
   void* memory = nullptr;
   demangle_component* const tree = cplus_demangle_v3_components(symbol.c_str(), style, &memory);
   const std::unique_ptr<void, void (*)(void*)> held(memory, std::free);
-  if (tree == nullptr || counted_parts().of(tree) > most_parts) return {};
+  if (tree == nullptr || counted_parts().of(tree) > max_parts) return {};
   name_so_far name;
   return print(tree, name) ? name.text : std::string();
 }

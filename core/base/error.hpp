@@ -6,32 +6,33 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-/// Errors in core are values, never exceptions. Each can be shown to the user as one line.
+/// Errors in core are values, never exceptions. Every error can be shown to the user as a single line.
 namespace sluice {
 
 enum class error_code : std::uint16_t {
-  not_found,         ///< A file, a table row, a view or a demo that does not exist.
+  not_found,         ///< A file, table row, view or demo does not exist.
   io,                ///< The operating system refused a read, write or open.
   no_space,          ///< The disk is full.
-  foreign,           ///< The file is of another kind than expected, for example not a Sluice trace.
-  newer_version,     ///< The file was written by a newer Sluice than this one.
+  foreign,           ///< The file is of an unexpected kind, for example not a Sluice trace.
+  newer_version,     ///< The file was written by a version of Sluice newer than this one.
   corrupt,           ///< A checksum, length or value is invalid.
-  invalid_argument,  ///< The arguments make no sense.
-  unavailable,       ///< Something the machine lacks: a driver, a GPU, a display, a library.
+  invalid_argument,  ///< An argument is invalid, or the arguments contradict each other.
+  unavailable,       ///< The machine lacks something: a driver, a GPU, a display, a library.
   cancelled,         ///< The caller cancelled the request.
 };
 
-/// What went wrong, where, and what to do about it. Every part but `message` may be empty.
+/// Says what went wrong, where, and how to fix it. Every member except `message` may be empty.
 struct error {
   error_code code = error_code::io;
-  std::string message;               ///< What happened and what was expected. Lower case, no final period.
-  std::string file;                  ///< The file, or the call that failed.
+  std::string message;               ///< What happened, and what was expected instead. In lower case, without a final
+                                     ///< period.
+  std::string file;                  ///< The file, or the name of the call that failed.
   std::uint64_t offset = no_offset;  ///< Byte offset in `file`.
   std::string hint;                  ///< What the user can do.
 
   static constexpr std::uint64_t no_offset = ~std::uint64_t{0};
 
-  /// One line: "file: at byte N: message; hint".
+  /// Returns the error as one line: "file: at byte N: message; hint".
   [[nodiscard]] std::string to_string() const;
 };
 

@@ -19,7 +19,7 @@ std::string three_digits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
-/// Formats `value` in the largest unit in which the printed number is at least one.
+/// Formats `value` in the largest unit in which the number printed is at least one.
 std::string scaled(double value, double step, std::span<const char* const> units) {
   std::size_t unit = 0;
   while (unit + 1 < units.size() && std::abs(value) >= step - 0.5) {

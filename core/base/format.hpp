@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-/// Formats numbers for people. The report and the window use the same functions.
+/// Formats numbers for display. The report and the window use the same functions, so they show the same text.
 namespace sluice {
 
 /// Formats a size: "0 B", "1.50 KiB", "121 GiB". Binary units, three digits.
@@ -17,7 +17,7 @@ namespace sluice {
 /// Formats a duration: "450 ns", "12.3 µs", "1.50 ms", "2.00 s". Three digits; above 1000 s, whole seconds.
 [[nodiscard]] std::string format_time(std::int64_t ns);
 
-/// Formats a time: "2.314159 s", "18.130 ms" (microsecond precision); below 1 ms "200.000 µs" (nanosecond precision).
+/// Formats a point in time: "2.314159 s", "18.130 ms" (to a microsecond); below 1 ms "200.000 µs" (to a nanosecond).
 [[nodiscard]] std::string format_moment(std::int64_t time);
 
 /// Formats a share in 0..1: "12 %", "0.3 %", "<0.1 %", ">99.9 %". "0 %" means exactly 0, and "100 %" exactly 1.
@@ -29,14 +29,15 @@ namespace sluice {
 /// Formats an address: "0x7f3a00000000".
 [[nodiscard]] std::string format_address(std::uint64_t address);
 
-/// Formats a count with its noun, in the plural unless the count is 1: "3 blocks", "1 block".
+/// Formats a count with its noun, which is in the plural unless the count is 1: "3 blocks", "1 block".
 [[nodiscard]] std::string format_some(std::uint64_t count, std::string_view noun);
 
-/// Returns a kernel's or function's name as its programmer wrote it: C++ symbols are demangled. Other names are
+/// Returns the name of a kernel or function as its programmer wrote it: C++ symbols are demangled. Other names are
 /// returned unchanged, and so are symbols that exceed the limits of `demangled`.
 [[nodiscard]] std::string readable_name(std::string_view symbol);
 
-/// Returns `text` cut to at most `columns` bytes, which include "..." for the omitted part. Not cut if `columns` < 4.
+/// Returns `text` cut to at most `columns` bytes, including the "..." that marks the cut. If `columns` < 4, returns
+/// `text` uncut.
 [[nodiscard]] std::string shortened(std::string text, std::size_t columns);
 
 }  // namespace sluice

@@ -14,7 +14,7 @@ void use_few_arenas() {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  // Setting either option disables the library's dynamic adjustment of both. See mallopt(3).
+  // Setting either of these options disables the library's dynamic adjustment of both. See mallopt(3).
   static_cast<void>(::mallopt(M_TRIM_THRESHOLD, 16 << 20));
   static_cast<void>(::mallopt(M_MMAP_THRESHOLD, 32 << 20));
 #endif

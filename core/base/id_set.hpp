@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <unordered_map>
 
-namespace sluice::analysis {
+namespace sluice {
 
-/// A set of ids, stored as bitmap pages: one bit per id for consecutive ids, about a hundred bytes for an id far from
-/// all others. Not thread-safe for writing.
+/// A set of ids, stored as pages of bits: consecutive ids take one bit each, and an id far from all others takes about
+/// a hundred bytes. Not thread-safe for writing.
 class id_set {
  public:
   /// Adds `id`. Returns true if `id` was not in the set before.
@@ -27,4 +27,4 @@ class id_set {
   std::unordered_map<std::uint64_t, std::bitset<page_ids>> pages_;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice

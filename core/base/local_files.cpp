@@ -18,11 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Deeper than any real source path. Bounds the cost of a hostile one.
-constexpr std::size_t most_folders = 64;
+/// No real source path has more folders. Limits the cost of a hostile path.
+constexpr std::size_t max_folders = 64;
 
-/// Splits `path` at '/', and a path of Windows at '\', without empty parts and ".". Empty if there is a ".." or there
-/// are too many parts.
+/// Splits `path` at '/' (a Windows path also at '\') and leaves out empty parts and ".". Empty if the path contains
+/// ".." or has too many parts.
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   const bool windows = is_absolute_path(path) && !path.starts_with('/');
@@ -31,7 +31,7 @@ std::vector<std::string> parts_of(std::string_view path) {
     const std::string_view part = path.substr(0, end);
     path.remove_prefix(std::min(end + 1, path.size()));
     if (part.empty() || part == ".") continue;
-    if (part == ".." || parts.size() == most_folders) return {};
+    if (part == ".." || parts.size() == max_folders) return {};
     parts.emplace_back(part);
   }
   return parts;
@@ -43,7 +43,7 @@ std::string joined(const std::vector<std::string>& parts, std::size_t first) {
   return path;
 }
 
-/// For systems without openat2: opens one folder after another, and follows no link at all.
+/// For systems without openat2: opens one folder after another, without following links.
 int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std::size_t first) {
   int at = ::dup(folder);
   for (std::size_t i = first; i < parts.size() && at >= 0; ++i) {
@@ -58,7 +58,8 @@ int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std
   return at;
 }
 
-/// Opens parts [first, end) below `folder`. Returns -1 with errno if missing, or if a link leads out of it.
+/// Opens the path made of the parts [first, end), below `folder`. Returns -1 and sets errno if a part is missing or a
+/// link leads out of the folder.
 int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t first) {
 #ifdef RESOLVE_BENEATH
   open_how how{};
@@ -68,21 +69,21 @@ int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t 
   for (int tries = 0; tries < 8; ++tries) {
     const long opened = ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
     if (opened >= 0) return static_cast<int>(opened);
-    if (errno != EAGAIN) break;  // EAGAIN: a concurrent rename.
+    if (errno != EAGAIN) break;  // EAGAIN: something was renamed at the same time.
   }
   if (errno != ENOSYS && errno != EPERM) return -1;
 #endif
   return open_beneath_by_parts(folder, parts, first);
 }
 
-/// If `parts` begins with `folder`, returns the index of the first part after it, else 0.
+/// If `parts` starts with the parts of `folder`, returns the index of the first part after these; otherwise 0.
 std::size_t behind(const std::string& folder, const std::vector<std::string>& parts) {
   const std::vector<std::string> above = parts_of(folder);
   const bool below = above.size() < parts.size() && std::equal(above.begin(), above.end(), parts.begin());
   return below ? above.size() : 0;
 }
 
-result<local_files::opened> open_in(const std::string& folder, const std::string& recorded, std::uint64_t most_bytes) {
+result<local_files::opened> open_in(const std::string& folder, const std::string& recorded, std::uint64_t max_bytes) {
   auto outcome = fail(error_code::not_found, "is not there", recorded);
   const std::vector<std::string> parts = parts_of(recorded);
   const int root = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -93,7 +94,7 @@ result<local_files::opened> open_in(const std::string& folder, const std::string
     const int descriptor = root < 0 ? -1 : open_beneath(root, parts, first);
     if (descriptor < 0) continue;
     const std::string path = folder + "/" + joined(parts, first);
-    auto file = regular_file::of(descriptor, path, most_bytes);
+    auto file = regular_file::of(descriptor, path, max_bytes);
     if (file) {
       ::close(root);
       return local_files::opened{std::move(*file), path, false};
@@ -119,16 +120,16 @@ local_files::local_files(bool as_recorded, const std::vector<std::string>& folde
   }
 }
 
-result<local_files::opened> local_files::open(const std::string& path, std::uint64_t most_bytes) const {
+result<local_files::opened> local_files::open(const std::string& path, std::uint64_t max_bytes) const {
   if (!any()) return fail(error_code::unavailable, std::string(untrusted_remark), path);
   auto outcome = fail(error_code::not_found, "is not there", path);
   for (const std::string& folder : folders_) {
-    auto found = open_in(folder, path, most_bytes);
+    auto found = open_in(folder, path, max_bytes);
     if (found) return found;
     if (found.error().code != error_code::not_found) outcome = tl::unexpected(found.error());
   }
   if (!as_recorded_ || !path.starts_with('/')) return outcome;
-  auto file = regular_file::open(path, most_bytes);
+  auto file = regular_file::open(path, max_bytes);
   if (!file) return tl::unexpected(file.error());
   return opened{std::move(*file), path, true};
 }

@@ -10,27 +10,30 @@
 
 namespace sluice {
 
-/// Decides which local files may be read to show a recording's sources and symbols. A recording from elsewhere could
-/// name any file, so by default nothing is read. Immutable except for assignment: safe to read from several threads.
+/// Decides which local files may be read to show the sources and symbols of a recording. A recording from another
+/// machine could name any file, so by default no file may be read. Immutable except for assignment, so several threads
+/// may read it.
 class local_files {
  public:
-  /// Allows no file to be read.
+  /// No file may be read.
   local_files() = default;
-  /// `as_recorded`: open files at their recorded paths. `folders`: search for them below these folders only; "/" means
-  /// the same as `as_recorded`. Relative folders are below the current directory.
+  /// `as_recorded`: files may be opened at their recorded paths. `folders`: files are searched only in and below these
+  /// folders; "/" has the same effect as `as_recorded`. Relative folders are relative to the current directory.
   local_files(bool as_recorded, const std::vector<std::string>& folders);
 
   struct opened {
     regular_file file;
     std::string path;  ///< Where the file was found.
-    bool as_recorded;  ///< True: found at its recorded path. False: found in a folder that the user named.
+    bool as_recorded;  ///< True if it was found at its recorded path, false if it was found in a folder that the user
+                       ///< named.
   };
-  /// Opens the file that a recording calls `path`. Looks in the named folders first: for `path` itself, else for its
-  /// longest suffix that exists there ("src/train.py" of "/build/src/train.py"); ".." and links cannot leave a folder.
-  /// Then, if `as_recorded`, an absolute `path`. Errors: unavailable (nothing may be read), as `regular_file::open`.
-  [[nodiscard]] result<opened> open(const std::string& path, std::uint64_t most_bytes) const;
+  /// Opens the file that a recording names `path`. First searches the folders that the user named: for `path` itself,
+  /// and then for its longest suffix that exists there ("src/train.py" of "/build/src/train.py"). ".." and links cannot
+  /// lead out of a folder. Then, if `as_recorded` is set, tries `path` itself if it is absolute. Errors: unavailable
+  /// (no file may be read), and those of `regular_file::open`.
+  [[nodiscard]] result<opened> open(const std::string& path, std::uint64_t max_bytes) const;
 
-  /// True if any file may be read.
+  /// True if at least some files may be read.
   [[nodiscard]] bool any() const { return as_recorded_ || !folders_.empty(); }
   [[nodiscard]] bool as_recorded() const { return as_recorded_; }
 
@@ -39,9 +42,9 @@ class local_files {
   std::vector<std::string> folders_;  ///< Absolute, links resolved, no trailing slash.
 };
 
-/// Shown in place of sources and symbols when they may not be read.
+/// Shown instead of sources and symbols if these may not be read.
 inline constexpr std::string_view untrusted_remark =
-    "sources and symbols of this machine are not shown, for this recording was not made here by you; "
-    "to see them, say where to look: --sources-from FOLDER, or File, Look for sources in, in the window";
+    "sources and symbols of this machine are not shown, because you did not make this recording on this machine; "
+    "to see them, say where to look: --sources-from FOLDER, or File, Add source folder, in the window";
 
 }  // namespace sluice

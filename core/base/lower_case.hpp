@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-/// Returns `text` with ASCII letters in lower case, independent of the locale. O(n).
+/// Returns `text` with its ASCII letters in lower case, whatever the locale. O(n).
 [[nodiscard]] inline std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower)

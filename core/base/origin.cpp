@@ -23,7 +23,8 @@ namespace {
 constexpr const char* attribute = "user.sluice.origin";
 constexpr std::size_t header_bytes = 64;
 
-/// Opens the folder of the key; -1 if missing or not private to this user. `make`: create it if missing.
+/// Opens the folder that contains the key. Returns -1 if it is missing or not private to this user. `make`: creates the
+/// folder if it is missing.
 int open_folder(bool make) {
   const std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
   if (folder.empty()) return -1;
@@ -52,7 +53,8 @@ std::optional<siphash::key> read_key(int folder) {
   return good ? std::optional(key) : std::nullopt;
 }
 
-/// Writes a temporary file, then links it: readers only see a complete key, and with two writers the first wins.
+/// Writes a temporary file and then links it, so that readers only see a complete key; if two processes do this, the
+/// first wins.
 void make_key(int folder) {
   siphash::key key{};
   if (::getrandom(&key, sizeof key, 0) != sizeof key) return;
@@ -83,7 +85,7 @@ void put(std::vector<std::byte>& into, const void* bytes, std::size_t count) {
 }
 void put(std::vector<std::byte>& into, std::uint64_t number) { put(into, &number, sizeof number); }
 
-/// The data to be hashed. Without the device number, which may change at each boot.
+/// Returns the data to be hashed. Excludes the device number, which may change each time the machine boots.
 std::optional<std::vector<std::byte>> facts_of(int descriptor, std::span<const std::byte> header, stage now) {
   struct statx about {};
   if (header.size() != header_bytes ||
@@ -114,7 +116,7 @@ void mark(int descriptor, std::span<const std::byte> header, stage now) noexcept
   if (!facts) return unmark(descriptor);
   const siphash::hash hash = siphash::of(*key, *facts);
   if (::fsetxattr(descriptor, attribute, hash.data(), sizeof hash, 0) != 0) unmark(descriptor);
-} catch (...) {  // Out of memory: the file stays unmarked and is not trusted.
+} catch (...) {  // Out of memory: the file stays unmarked, so it is not trusted.
 }
 
 void unmark(int descriptor) noexcept { static_cast<void>(::fremovexattr(descriptor, attribute)); }

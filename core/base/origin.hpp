@@ -3,25 +3,28 @@
 #include <cstddef>
 #include <span>
 
-/// Tells whether a recording was made on this machine by this user. Only then are the file paths in it trusted: they
-/// come from this user's own program. A recording from elsewhere could name any file, to have it displayed or sent on.
+/// Checks whether this user made a recording on this machine. Only then are the file paths in it trusted, because they
+/// come from this user's own program. A recording from another machine could name any file, to have it displayed or
+/// sent somewhere.
 ///
-/// The recorder marks its file with an extended attribute, `user.sluice.origin`: a keyed hash (SipHash) of the file's
-/// inode and creation time, its header and, once closed, its size and modification time. The key is the user's: 16
-/// random bytes in $XDG_STATE_HOME/sluice/key (else ~/.local/state/sluice/key). So no copy, download or archive has a
-/// valid mark, and a later write makes it invalid.
+/// The recorder marks its file with an extended attribute, `user.sluice.origin`. The attribute's value is a keyed hash
+/// (SipHash) of the file's inode, creation time and header and, once the file is closed, of its size and modification
+/// time. Each user has a key: 16 random bytes in $XDG_STATE_HOME/sluice/key (else ~/.local/state/sluice/key).
+/// Therefore, a copied, downloaded or unpacked file has no valid mark, and a later write makes the mark invalid.
 namespace sluice::origin {
 
 enum class stage { growing, closed };
 
-/// Marks the open file `descriptor`, which begins with `header`, as recorded by this user. Creates the key if needed.
-/// If key or attribute cannot be written, the file stays unmarked. After stage `closed` the file must not change.
+/// Marks the open file `descriptor`, which starts with `header`, as recorded by this user. Creates the user's key if
+/// there is none. If the key or the attribute cannot be written, the file stays unmarked. After a call with stage
+/// `closed`, the file must not change.
 void mark(int descriptor, std::span<const std::byte> header, stage now) noexcept;
 
-/// Removes an old mark from the open file `descriptor`. For code other than the recorder that rewrites a recording.
+/// Removes the mark of the open file `descriptor`, if it has one. For code that rewrites a recording, except the
+/// recorder.
 void unmark(int descriptor) noexcept;
 
-/// True if the open file `descriptor`, which begins with `header`, has a mark of this user that could be verified.
+/// True if the open file `descriptor`, which starts with `header`, has a valid mark by this user.
 [[nodiscard]] bool is_marked(int descriptor, std::span<const std::byte> header) noexcept;
 
 }  // namespace sluice::origin

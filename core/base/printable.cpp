@@ -26,9 +26,9 @@ struct hidden_range {
   std::uint32_t first, last;
 };
 
-/// Characters that are not seen and can deceive: they control, change the direction of text, end lines, or hide what
-/// others then read. C1, the two ends of lines and the annotations, and all that Unicode 16 has as
-/// Default_Ignorable_Code_Point.
+/// Invisible characters that can deceive: they control the terminal, change the direction of text, end lines, or hide
+/// text that other readers of it see. These are C1, the two line separators, the annotations, and all characters that
+/// are Default_Ignorable_Code_Point in Unicode 16.
 constexpr auto hidden_characters = std::to_array<hidden_range>({{0x80, 0x9f},
                                                                 {0xad, 0xad},
                                                                 {0x34f, 0x34f},
@@ -53,7 +53,7 @@ bool is_hidden(std::uint32_t c) {
                      [&](const hidden_range& each) { return c >= each.first && c <= each.last; });
 }
 
-/// Calls `put(character, its bytes)` for each character of `text`; of invalid UTF-8, with no character for each byte.
+/// Calls `put(character, its bytes)` for each character of `text`; for an invalid byte, there is no character.
 template <class Put>
 void for_each_character(std::string_view text, Put put) {
   while (!text.empty()) {
@@ -106,10 +106,10 @@ std::string printable_json(std::string_view text) {
   return made;
 }
 
-std::string printable_line(std::string_view text, std::size_t most_bytes) {
+std::string printable_line(std::string_view text, std::size_t max_bytes) {
   text = text.substr(0, text.find_first_of("\r\n"));
-  // Escapes only make it longer: what is behind that many bytes is not shown, and need not be looked at.
-  return shortened(printable(text.substr(0, most_bytes + 1)), most_bytes);
+  // Escaping only makes the text longer, so bytes beyond this limit would be cut anyway.
+  return shortened(printable(text.substr(0, max_bytes + 1)), max_bytes);
 }
 
 bool is_printable(std::string_view text) {

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-namespace sluice::analysis {
+namespace sluice {
 
-/// Remembers the last used entry of a `std::map`. Consecutive rows mostly refer to the same stream, pool or kind of
-/// memory; a lookup for each row took a tenth of the time to read the rows. Must not outlive the map or the entry. A
-/// copy remembers nothing, because it may belong to a copy of the map.
+/// Remembers the entry of a `std::map` that was used last. Consecutive rows usually refer to the same stream, pool or
+/// kind of memory; looking each of them up took a tenth of the time to read the rows. Must not outlive the map, and the
+/// entry must not be erased. A copy remembers nothing, because it may be used with a copy of the map.
 template <class Map>
 class recent_entry {
  public:
@@ -16,7 +16,7 @@ class recent_entry {
     entry_ = nullptr;
     return *this;
   }
-  /// Returns `map[key]`. Pass the same map on every call.
+  /// Returns `map[key]`. All calls must pass the same map.
   [[nodiscard]] typename Map::mapped_type& in(Map& map, const typename Map::key_type& key) {
     if (entry_ == nullptr || entry_->first != key) entry_ = &*map.try_emplace(key).first;
     return entry_->second;
@@ -26,4 +26,4 @@ class recent_entry {
   typename Map::value_type* entry_ = nullptr;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice

@@ -5,10 +5,11 @@
 #include <string>
 #include <string_view>
 
-/// Paths that a recording names. It may come from another system, so both '/' and '\' separate folders.
+/// Paths in a recording. The recording may come from another system, so both '/' and '\' separate folders.
 namespace sluice {
 
-/// Returns the last `parts` parts of a path: "linear.py" of "/nn/linear.py" and of "D:\nn\linear.py". O(length).
+/// Returns the last `parts` parts of a path, for example "linear.py" of "/nn/linear.py" and of "D:\nn\linear.py".
+/// O(length).
 [[nodiscard]] inline std::string_view last_parts(std::string_view path, int parts) {
   std::size_t at = path.size();
   for (; parts > 0; --parts) {
@@ -20,17 +21,18 @@ namespace sluice {
 }
 [[nodiscard]] inline std::string_view file_name(std::string_view path) { return last_parts(path, 1); }
 
-/// True for a path from a root: "/x", "D:\x", "\\server\x".
+/// True for a path that starts at a root: "/x", "D:\x", "\\server\x".
 [[nodiscard]] inline bool is_absolute_path(std::string_view path) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const bool drive = path.size() > 2 && is_letter(path[0]) && path[1] == ':' && (path[2] == '\\' || path[2] == '/');
   return drive || path.starts_with('/') || path.starts_with("\\\\");
 }
 
-/// A path with '/' between its folders, to look for parts of it. Copies only a path with '\'.
+/// A path in which '/' separates the folders, so that its parts can be searched. Copies the recorded path only if that
+/// contains '\'.
 class slashed_path {
  public:
-  /// `recorded` must outlive this.
+  /// `recorded` must outlive this object.
   explicit slashed_path(std::string_view recorded) : text_(recorded) {
     if (recorded.find('\\') == std::string_view::npos) return;
     changed_ = recorded;
@@ -40,9 +42,9 @@ class slashed_path {
   slashed_path(const slashed_path&) = delete;
   slashed_path& operator=(const slashed_path&) = delete;
 
-  /// As long as the recorded path: positions in one are positions in the other.
+  /// The result has the same length as the recorded path, so a position is valid in both.
   [[nodiscard]] std::string_view text() const { return text_; }
-  /// True if `part` occurs: "/site-packages/".
+  /// True if the path contains `part`, for example "/site-packages/".
   [[nodiscard]] bool has(std::string_view part) const { return text_.find(part) != std::string_view::npos; }
 
  private:
@@ -56,7 +58,8 @@ inline bool begins_with_any(std::string_view text, std::initializer_list<std::st
   return std::any_of(beginnings.begin(), beginnings.end(), [&](auto each) { return text.starts_with(each); });
 }
 
-/// True for a file that TorchInductor named by its content: "c" and 51 digits of base 32 (torch/_inductor/codecache.py).
+/// True for a file that TorchInductor has named after its content: "c" and 51 base-32 digits
+/// (torch/_inductor/codecache.py).
 inline bool is_named_by_inductor(std::string_view file) {
   constexpr std::size_t length = 52;
   const auto is_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); };
@@ -66,10 +69,10 @@ inline bool is_named_by_inductor(std::string_view file) {
 
 }  // namespace detail
 
-/// True for code that a compiler or a library wrote while the program ran, and nobody else: what TorchInductor, Triton
-/// and vLLM keep in their caches, the graphs of torch.fx, TensorFlow's AutoGraph. O(length).
+/// True for code that was generated while the program ran: files in the caches of TorchInductor, Triton and vLLM,
+/// graphs of torch.fx, and TensorFlow's AutoGraph. O(length).
 [[nodiscard]] inline bool is_generated_code(const slashed_path& path) {
-  // Code that never was a file has a name in angle brackets; so has what a person typed ("<stdin>", "<string>").
+  // Code without a file has a name in angle brackets. So does code that a person typed ("<stdin>", "<string>").
   if (path.text().starts_with('<'))
     return detail::begins_with_any(path.text(), {"<eval_with_key", "<decorator-gen-", "<attrs generated",
                                                  "<lambdifygenerated", "<makefun-gen-", "<@beartype("});

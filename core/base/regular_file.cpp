@@ -31,8 +31,8 @@ regular_file::~regular_file() {
 
 int regular_file::release() { return std::exchange(descriptor_, -1); }
 
-result<regular_file> regular_file::open(const std::string& path, std::uint64_t most_bytes) {
-  // Check before opening, because opening a device can have side effects. The opened file is checked again.
+result<regular_file> regular_file::open(const std::string& path, std::uint64_t max_bytes) {
+  // Check the file before opening it, because opening a device can have side effects. The opened file is checked again.
   struct stat before {};
   if (::stat(path.c_str(), &before) == 0 && !S_ISREG(before.st_mode))
     return fail(error_code::foreign, "is not a regular file", path);
@@ -41,20 +41,20 @@ result<regular_file> regular_file::open(const std::string& path, std::uint64_t m
     const bool absent = errno == ENOENT || errno == ENOTDIR;
     return fail(absent ? error_code::not_found : error_code::io, "cannot open: " + describe_errno(errno), path);
   }
-  return of(descriptor, path, most_bytes);
+  return of(descriptor, path, max_bytes);
 }
 
-result<regular_file> regular_file::of(int descriptor, const std::string& path, std::uint64_t most_bytes) {
+result<regular_file> regular_file::of(int descriptor, const std::string& path, std::uint64_t max_bytes) {
   regular_file opened(descriptor, path);
   struct stat about {};
   if (::fstat(descriptor, &about) != 0) return fail(error_code::io, "cannot open: " + describe_errno(errno), path);
   if (!S_ISREG(about.st_mode)) return fail(error_code::foreign, "is not a regular file", path);
   opened.bytes_ = static_cast<std::uint64_t>(about.st_size);
   opened.changed_ = about.st_mtim;
-  if (opened.bytes_ > most_bytes) {
+  if (opened.bytes_ > max_bytes) {
     return fail(
         error_code::foreign,
-        "is too large: " + std::to_string(opened.bytes_) + " bytes; expected at most " + std::to_string(most_bytes),
+        "is too large: " + std::to_string(opened.bytes_) + " bytes; expected at most " + std::to_string(max_bytes),
         path);
   }
   return opened;
@@ -74,8 +74,8 @@ result<std::string> regular_file::read() const {
   return text;
 }
 
-result<std::string> read_regular_file(const std::string& path, std::uint64_t most_bytes) {
-  const auto opened = regular_file::open(path, most_bytes);
+result<std::string> read_regular_file(const std::string& path, std::uint64_t max_bytes) {
+  const auto opened = regular_file::open(path, max_bytes);
   if (!opened) return tl::unexpected(opened.error());
   return opened->read();
 }

@@ -8,18 +8,20 @@
 
 namespace sluice {
 
-/// An open regular file whose path is not trusted (from a recording, a setting, the environment or the command line).
-/// Opening never blocks on a pipe or acquires a terminal; devices and endless files are refused. Owns its descriptor.
+/// An open regular file whose path is not trusted: the path comes from a recording, a setting, the environment or the
+/// command line. Opening never blocks on a pipe and never acquires a terminal. Devices and endless files are rejected.
+/// Owns its descriptor.
 class regular_file {
  public:
   static constexpr std::uint64_t any_size = ~std::uint64_t{0};
 
-  /// Opens `path` for reading. Errors: not_found, io, foreign ("is not a regular file"; or larger than `most_bytes`).
-  [[nodiscard]] static result<regular_file> open(const std::string& path, std::uint64_t most_bytes = any_size);
-  /// Takes over `descriptor`, opened with `flags`, and closes it on failure. `path`: for messages. Errors as of `open`.
+  /// Opens `path` for reading. Errors: not_found, io, foreign (not a regular file, or larger than `max_bytes`).
+  [[nodiscard]] static result<regular_file> open(const std::string& path, std::uint64_t max_bytes = any_size);
+  /// Takes ownership of `descriptor`, which must have been opened with `flags`; closes it on failure. `path` is used in
+  /// messages. Errors: those of `open`.
   [[nodiscard]] static result<regular_file> of(int descriptor, const std::string& path,
-                                               std::uint64_t most_bytes = any_size);
-  /// The flags that the descriptor passed to `of` must have been opened with.
+                                               std::uint64_t max_bytes = any_size);
+  /// The flags with which the descriptor passed to `of` must have been opened.
   static const int flags;
 
   regular_file(regular_file&& other) noexcept;
@@ -27,9 +29,9 @@ class regular_file {
   ~regular_file();
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// Hands the descriptor over to the caller.
+  /// Transfers ownership of the descriptor to the caller.
   [[nodiscard]] int release();
-  /// Size of the file in bytes, when it was opened.
+  /// The size of the file when it was opened, in bytes.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] timespec changed() const { return changed_; }
 
@@ -45,7 +47,8 @@ class regular_file {
   timespec changed_{};
 };
 
-/// Returns the content of a file of at most `most_bytes`. Errors: those of `regular_file::open` and `read`.
-[[nodiscard]] result<std::string> read_regular_file(const std::string& path, std::uint64_t most_bytes);
+/// Returns the content of the file at `path`, which may have at most `max_bytes`. Errors: those of `regular_file::open`
+/// and `read`.
+[[nodiscard]] result<std::string> read_regular_file(const std::string& path, std::uint64_t max_bytes);
 
 }  // namespace sluice

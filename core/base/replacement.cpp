@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t longest_name = 255;  // NAME_MAX of all common file systems
+constexpr std::size_t longest_name = 255;  // The NAME_MAX of all common file systems.
 
-/// A name next to `place` with a random, unpredictable suffix.
+/// Returns a name next to `place` with a random, unpredictable suffix.
 std::string name_next_to(const fs::path& place) {
   std::uint64_t number = 0;
   while (::getentropy(&number, sizeof number) != 0) {
@@ -33,7 +33,7 @@ std::string name_next_to(const fs::path& place) {
   return (place.parent_path() / (name + ending)).string();
 }
 
-/// Resolves `target` to an absolute path, following links. Errors: io, invalid_argument.
+/// Resolves `target` to an absolute path, and follows links. Errors: io, invalid_argument.
 result<std::string> place_of(const std::string& target) {
   struct stat link {};
   std::error_code problem;
@@ -51,7 +51,7 @@ result<std::string> place_of(const std::string& target) {
   return found.string();
 }
 
-/// Syncs the file to disk, including writes through other descriptors.
+/// Syncs the file to disk, including what was written through other descriptors.
 bool sync_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return false;
@@ -100,8 +100,8 @@ tl::unexpected<error> replacement::failure(const std::string& what, int why) con
 }
 
 result<void> replacement::make(mode_t mode) {
-  constexpr int most_tries = 100;
-  for (int i = 0; i < most_tries; ++i) {
+  constexpr int max_tries = 100;
+  for (int i = 0; i < max_tries; ++i) {
     path_ = name_next_to(place_);
     unfinished_ = unfinished_name(path_);
     if (folder_) {
@@ -157,12 +157,13 @@ result<replacement> replacement::of_file(const std::string& target, naming how) 
     return fail(error_code::invalid_argument, "is not a regular file", target, "choose another name");
   if (exists && ::access(made.place_.c_str(), W_OK) != 0) return made.failure("cannot be replaced", errno);
   if (exists) made.replaced_ = identity{old.st_dev, old.st_ino};
-  // One that takes over permissions is private until it has them: at no moment may more users open it.
+  // A file that will get the permissions of another file is private until then, so that no other user can open it
+  // early.
   const mode_t mode = exists ? S_IRUSR | S_IWUSR : 0666 & privacy::allowed();
   if (how == naming::named || !made.make_unnamed(mode))
     if (auto done = made.make(mode); !done) return tl::unexpected(done.error());
   if (exists) {
-    // Root keeps the owner; other users can keep the group at most.
+    // Root can keep the owner; other users can keep at most the group.
     [[maybe_unused]] const int owner = ::fchown(made.descriptor_, old.st_uid, old.st_gid);
     ::fchmod(made.descriptor_, old.st_mode & privacy::allowed());
   }
@@ -188,7 +189,7 @@ int replacement::take_descriptor() {
 
 namespace {
 
-/// Locks the byte that claims a file. Returns 0, or errno.
+/// Locks the byte that claims a file. Returns 0 on success, or an errno value.
 int lock_claimed_byte(int descriptor) {
   struct flock byte {};
   byte.l_type = F_WRLCK;
@@ -204,7 +205,7 @@ replacement::claim replacement::claim_target() {
   if (file < 0) return errno == ENOENT || errno == ELOOP ? claim::changed : claim::no_locks;
   claimed_ = file;
   const int refused = lock_claimed_byte(file);
-  // Looked at with the lock: who had it before may have put another file in place of this one.
+  // Check again while holding the lock: its previous holder may have replaced the file.
   struct stat locked {};
   const bool same = ::fstat(file, &locked) == 0 && identity{locked.st_dev, locked.st_ino} == replaced_ &&
                     look_at(place_) == replaced_;
@@ -219,11 +220,12 @@ bool replacement::take_free_name() {
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST) return false;
 #endif
-  // Some file systems cannot rename so. There an empty file or folder, which only one process can make, takes the name.
+  // Some file systems do not support this rename. There, an empty file or folder takes the name first: only one process
+  // can create it.
   if (folder_) return ::mkdir(place_.c_str(), 0700) == 0 && ::rename(path_.c_str(), place_.c_str()) == 0;
   const int taken = ::open(place_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (taken < 0) return false;
-  // Who replaces files that hold nothing may have found and claimed it already: then it is theirs.
+  // A process that replaces files without content may already have claimed this file, and then owns it.
   const int refused = lock_claimed_byte(taken);
   const bool ours = refused != EAGAIN && refused != EACCES;
   const bool moved = ours && ::rename(path_.c_str(), place_.c_str()) == 0;

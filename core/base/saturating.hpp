@@ -4,7 +4,8 @@
 #include <concepts>
 #include <limits>
 
-/// Arithmetic on untrusted values of a file: a result that does not fit is clamped to the limit instead of overflowing.
+/// Arithmetic on untrusted values from a file. A result that does not fit its type is clamped to the type's limits
+/// instead of overflowing.
 namespace sluice {
 
 template <std::integral Number>
@@ -24,23 +25,23 @@ template <std::signed_integral Number>
   return b < 0 ? std::numeric_limits<Number>::max() : std::numeric_limits<Number>::min();
 }
 
-/// Converts `value` to an integer: rounds down and clamps to the limits of `Number`; NaN gives 0.
+/// Converts `value` to an integer: rounds down and clamps to the limits of `Number`. NaN becomes 0.
 template <std::integral Number>
 [[nodiscard]] Number saturating_cast(double value) {
   if (std::isnan(value)) return 0;
   if (value <= static_cast<double>(std::numeric_limits<Number>::min())) return std::numeric_limits<Number>::min();
-  // The largest value is a power of two minus one; as a double it rounds up to that power.
+  // The largest value is a power of two minus one. As a double, it is rounded up to that power.
   if (value >= static_cast<double>(std::numeric_limits<Number>::max())) return std::numeric_limits<Number>::max();
   return static_cast<Number>(std::floor(value));
 }
 
-/// Adds `more` to `sum`; a result that does not fit is clamped to the limits of `Number`.
+/// Adds `more` to `sum`. A result that does not fit is clamped to the limits of `Number`.
 template <std::integral Number>
 constexpr void saturating_add(Number& sum, Number more) {
   sum = saturating_sum(sum, more);
 }
 
-/// Rounds a number of bytes computed in floating point to the nearest integer, clamped to the range of 64 bits.
+/// Rounds a number of bytes to the nearest integer, clamped to the range of 64 bits.
 [[nodiscard]] inline std::uint64_t whole_bytes(double bytes) {
   return saturating_cast<std::uint64_t>(std::round(bytes));
 }

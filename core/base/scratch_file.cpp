@@ -73,7 +73,7 @@ result<scratch_folder> scratch_folder::make() {
   std::uint64_t random = 0;
   if (::getentropy(&random, sizeof random) != 0) return cannot_make("folder", scratch_place(), errno);
   std::string name = scratch_place() + "/sluice-" + std::to_string(random);
-  // The name is registered before the folder is there: a signal in between would leave it behind.
+  // Register the name before creating the folder: otherwise, a signal in between would leave the folder behind.
   unfinished_name registered(name);
   if (::mkdir(name.c_str(), 0700) != 0) return cannot_make("folder", name, errno);
   return scratch_folder(std::move(name), std::move(registered));

@@ -7,11 +7,11 @@
 
 namespace sluice {
 
-/// Returns the folder for scratch files: the first of $TMPDIR, /tmp and /var/tmp that exists and is writable. If none
-/// is, `/tmp`, so that creating a file there reports the reason.
+/// Returns the folder for scratch files: the first of $TMPDIR, /tmp and /var/tmp that exists and is writable. If there
+/// is none, returns `/tmp`, so that creating a file there reports the reason.
 [[nodiscard]] std::string scratch_place();
 
-/// A temporary file, readable by this user only. It has no name in the file system, so nothing is left behind however
+/// A temporary file that only this user can read. It has no name in the file system, so nothing is left behind, however
 /// the program ends.
 class scratch_file {
  public:
@@ -22,7 +22,8 @@ class scratch_file {
   scratch_file& operator=(scratch_file&&) = delete;
   ~scratch_file();
 
-  /// A path under which the file can be opened while this object lives. Descriptors opened through it stay valid later.
+  /// A path under which the file can be opened while this object exists. Descriptors that were opened through the path
+  /// remain valid after that.
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -31,8 +32,8 @@ class scratch_file {
   std::string path_;
 };
 
-/// A temporary folder for scratch files that need a name, accessible to this user only. It is removed with its contents
-/// on destruction, and also when a signal ends the program (see `remove_unfinished_on_signals`).
+/// A temporary folder, accessible only to this user, for scratch files that need a name. The destructor removes it with
+/// its contents; so does a signal that ends the program (see `remove_unfinished_on_signals`).
 class scratch_folder {
  public:
   /// Creates an empty folder in `scratch_place`. Errors: io, no_space.

@@ -19,31 +19,33 @@
 #include "core/base/error.hpp"
 
 /// A cache for values that are expensive to compute and that several threads request at the same time. Private to core.
-namespace sluice::analysis {
+namespace sluice {
 
-/// A cache with a memory budget and least-recently-used eviction. `Key` needs `a.is_in(b)` (true if the value of `b`
-/// also serves `a`) and an order in which such a `b` follows `a`, with no unrelated key between. Thread-safe.
+/// A cache with a memory budget and least-recently-used eviction. `Key` needs `a.is_in(b)`, which is true if the value
+/// of `b` can also be used for `a`, and an order in which such a `b` comes after `a`, with no unrelated key in between.
+/// Thread-safe.
 template <class Key, class Value>
 class shared_cache {
  public:
   using made = result<std::shared_ptr<const Value>>;
 
-  /// `make` computes the value of a key; it may run for several keys at once. `bytes_of` returns the memory that a
-  /// value takes. At most `most_bytes` are kept, but always the newest value.
-  shared_cache(std::size_t most_bytes, std::function<made(const Key&)> make,
+  /// `make` computes the value of a key, and may run for several keys at the same time. `bytes_of` returns how much
+  /// memory a value takes. The cache keeps at most `max_bytes`, but it always keeps the newest value.
+  shared_cache(std::size_t max_bytes, std::function<made(const Key&)> make,
                std::function<std::size_t(const Value&)> bytes_of)
-      : most_bytes_(most_bytes), make_(std::move(make)), bytes_of_(std::move(bytes_of)) {}
+      : max_bytes_(max_bytes), make_(std::move(make)), bytes_of_(std::move(bytes_of)) {}
 
-  /// Returns the cached value, or computes it; concurrent callers for the same key wait. A returned value stays valid
-  /// while it is held, even after its eviction. Errors: those of `make`.
+  /// Returns the cached value or computes it; other callers with the same key wait for that. The caller may keep a
+  /// returned value even after it has been evicted. Errors: those of `make`.
   [[nodiscard]] made get(const Key& key) { return std::move(get_each(std::span(&key, 1)).front()); }
 
-  /// Returns the values of several keys. Concurrent callers share the work: a thread waits only when every key that it
-  /// still needs is being computed by another thread.
+  /// Returns the values of several keys. Concurrent callers share the work: a thread waits only while other threads are
+  /// computing all the values that it still needs.
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) { return get_each(keys, make_, {}); }
 
-  /// Returns the values of several keys, and computes values not yet cached with `make(key)`. While it waits for other
-  /// threads, calls a non-empty `goes_on` every 10 ms; if that returns false, missing values become errors (cancelled).
+  /// Returns the values of several keys; computes missing values with `make(key)`. If `goes_on` is not empty, it is
+  /// called every 10 ms while the call waits for other threads; once it returns false, missing values become errors
+  /// (cancelled).
   template <class Make>
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, Make&& make,
                                            const std::function<bool()>& goes_on) {
@@ -80,8 +82,8 @@ class shared_cache {
     return given;
   }
 
-  /// Computes the value of `key` before anyone requests it, with this `make` instead of the constructor's, and caches
-  /// it. Returns false at once if the value is cached or another thread is computing it.
+  /// Computes and caches the value of `key` in advance, with the `make` of this call instead of the constructor's.
+  /// Returns false at once if the value is already cached or another thread is computing it.
   template <class Make>
   bool make_ahead(const Key& key, Make&& make) {
     std::unique_lock lock(mutex_);
@@ -90,20 +92,20 @@ class shared_cache {
     return true;
   }
 
-  /// Returns the cached value, or null. Never waits for a computation.
+  /// Returns the cached value, or null if there is none. Never waits for a computation.
   [[nodiscard]] std::shared_ptr<const Value> at_hand(const Key& key) {
     const std::scoped_lock lock(mutex_);
     return find(key);
   }
 
-  /// Caches `value` unless the key has one.
+  /// Caches `value`, unless `key` already has a cached value.
   void put(const Key& key, std::shared_ptr<const Value> value) {
     const std::size_t bytes = bytes_of_(*value);
     const std::scoped_lock lock(mutex_);
     if (!find(key)) keep(key, std::move(value), bytes);
   }
 
-  /// What is cached now, in the order in which it was used last.
+  /// All cached values, least recently used first.
   [[nodiscard]] std::vector<std::pair<Key, std::shared_ptr<const Value>>> all_kept() const {
     std::vector<std::pair<std::uint64_t, std::pair<Key, std::shared_ptr<const Value>>>> all;
     {
@@ -128,9 +130,10 @@ class shared_cache {
     std::uint64_t used = 0;
   };
 
-  // Callers of the functions below must hold the mutex.
+  // The caller must hold the mutex when it calls one of the functions below.
 
-  /// Computes the value of `key`, which no other thread may be computing, and caches it. Meanwhile releases the mutex.
+  /// Computes and caches the value of `key`, which no other thread may be computing. The mutex is released during the
+  /// computation.
   template <class Make>
   made make_and_keep(std::unique_lock<std::mutex>& lock, const Key& key, Make&& make) {
     making_.insert(key);
@@ -152,14 +155,14 @@ class shared_cache {
   }
 
   void keep(const Key& key, std::shared_ptr<const Value> value, std::size_t bytes) {
-    // Evict the entries whose keys are in the new key: the new value serves them too.
+    // Evict the entries whose keys are in the new key, because the new value can also be used for these keys.
     for (auto next = kept_.lower_bound(key); next != kept_.begin() && std::prev(next)->first.is_in(key);) {
       bytes_ -= std::prev(next)->second.bytes;
       next = kept_.erase(std::prev(next));
     }
     const bool fresh = kept_.try_emplace(key, kept{std::move(value), bytes, ++clock_}).second;
     if (fresh) bytes_ += bytes;
-    while (bytes_ > most_bytes_ && kept_.size() > 1) {
+    while (bytes_ > max_bytes_ && kept_.size() > 1) {
       const auto oldest = std::min_element(kept_.begin(), kept_.end(),
                                            [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
       bytes_ -= oldest->second.bytes;
@@ -167,7 +170,7 @@ class shared_cache {
     }
   }
 
-  const std::size_t most_bytes_;
+  const std::size_t max_bytes_;
   const std::function<made(const Key&)> make_;
   const std::function<std::size_t(const Value&)> bytes_of_;
   mutable std::mutex mutex_;  ///< Never held while a value is computed.
@@ -178,4 +181,4 @@ class shared_cache {
   std::uint64_t clock_ = 0;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice

@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF"). A message
-/// authentication code: nobody can compute a message's hash without the key. For little-endian machines.
+/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF"), a message
+/// authentication code: without the key, nobody can compute the hash of a message. For little-endian machines only.
 class siphash {
  public:
   using key = std::array<std::uint64_t, 2>;

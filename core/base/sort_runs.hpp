@@ -4,20 +4,21 @@
 #include <cstddef>
 #include <vector>
 
-/// Sorting of sequences that are nearly sorted.
-namespace sluice::timeline {
+/// Sorts sequences that are nearly sorted.
+namespace sluice {
 
-/// Stable natural merge sort (Knuth, 5.2.4): merges sorted runs, short ones first, in O(n * log runs). For rows of
-/// several kinds, each kind written in order of time. If runs average fewer than 16 items, it calls std::stable_sort.
+/// A stable natural merge sort (Knuth, 5.2.4): merges sorted runs, short runs first, in O(n * log runs). For rows of
+/// several kinds where the rows of each kind are already sorted by time. If runs have fewer than 16 items on average,
+/// uses std::stable_sort instead.
 template <class Iterator, class Less>
 void sort_runs(Iterator begin, Iterator end, Less less) {
-  constexpr std::ptrdiff_t least_length = 16;  // Average length of the runs.
+  constexpr std::ptrdiff_t min_length = 16;  // Minimum average length of a run.
   std::ptrdiff_t runs = 1;
   for (auto at = begin; at != end && at + 1 != end; ++at) runs += less(*(at + 1), *at) ? 1 : 0;
   if (runs == 1) return;
-  if (runs * least_length > end - begin) return std::stable_sort(begin, end, less);
+  if (runs * min_length > end - begin) return std::stable_sort(begin, end, less);
   std::vector<Iterator>
-      begins;  // Where the runs not yet merged begin. Each of these is shorter than the one before it.
+      begins;  // The starts of the runs that are not merged yet. Each of these runs is shorter than the run before it.
   const auto merge_last = [&](auto until) {
     const auto middle = begins.back();
     begins.pop_back();
@@ -36,4 +37,4 @@ void sort_runs(std::vector<Item>& items, Less less) {
   sort_runs(items.begin(), items.end(), less);
 }
 
-}  // namespace sluice::timeline
+}  // namespace sluice

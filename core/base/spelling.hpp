@@ -2,13 +2,14 @@
 
 #include <string_view>
 
-/// The names of members, read from how the compiler prints a pointer to them, so that no list repeats them.
+/// Names of members, taken from the text that the compiler prints for a member pointer, so that no list must repeat
+/// them.
 namespace sluice::spelling {
 
-/// The name of the member that `Member` points to: "block".
+/// Returns the name of the member that `Member` points to, for example "block".
 template <auto Member>
 [[nodiscard]] constexpr std::string_view of_pointer() {
-  // GCC: "[with auto Member = &sluice::trace::event_base::id; std::string_view = ...]"; clang: "[Member = &...::id]".
+  // GCC: "[with auto Member = &sluice::trace::event_base::id; std::string_view = ...]"; Clang: "[Member = &...::id]".
   constexpr std::string_view all = __PRETTY_FUNCTION__;
   constexpr std::size_t after = all.find("Member = ");
   constexpr std::size_t end = all.find_first_of(";]", after);

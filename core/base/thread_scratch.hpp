@@ -6,14 +6,14 @@
 
 namespace sluice {
 
-/// An empty vector that reuses the memory of an earlier vector of the same thread: new pages for thousands of rows cost
-/// as much time as filling them. Each thread keeps at most one vector per type, of at most 2 MiB.
+/// An empty vector that reuses the memory of an earlier such vector of the same thread: getting new pages for thousands
+/// of rows takes as long as filling them. Each thread keeps at most one vector of each type, of at most 2 MiB.
 template <class T>
 class thread_scratch {
  public:
   thread_scratch() : list_(std::exchange(kept(), {})) { list_.clear(); }
   ~thread_scratch() {
-    if (list_.capacity() <= most_kept) kept() = std::move(list_);
+    if (list_.capacity() <= max_kept) kept() = std::move(list_);
   }
   thread_scratch(const thread_scratch&) = delete;
   thread_scratch& operator=(const thread_scratch&) = delete;
@@ -22,7 +22,7 @@ class thread_scratch {
   std::vector<T>* operator->() { return &list_; }
 
  private:
-  static constexpr std::size_t most_kept = (std::size_t{2} << 20) / sizeof(T);
+  static constexpr std::size_t max_kept = (std::size_t{2} << 20) / sizeof(T);
   static std::vector<T>& kept() {
     thread_local std::vector<T> kept;
     return kept;

@@ -19,10 +19,11 @@ namespace {
 
 enum slot_state : int { slot_free, slot_filling, slot_listed };
 
-/// Data for the signal handler: static memory, so that it need not allocate.
+/// A registered name. In static memory, so that the signal handler need not allocate.
 struct slot {
   std::atomic<int> state{slot_free};
-  std::atomic<pid_t> owner{0};  ///< Process id: a child between fork and exec must not remove its parent's files.
+  std::atomic<pid_t> owner{0};  ///< Process id of the owner: a child between fork and exec must not remove the files of
+                                ///< its parent.
   std::array<char, PATH_MAX> path{};
 };
 
@@ -30,7 +31,7 @@ std::array<slot, 64> slots;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 #ifdef __linux__
-/// Removes what is in `folder`, and closes it. Uses async-signal-safe functions only, so not readdir.
+/// Removes the contents of `folder` and closes it. Uses only async-signal-safe functions, which exclude readdir.
 void empty_folder(int folder, int deepest) {
   alignas(dirent64) std::array<char, 4096> entries;
   for (bool removed = true; removed;) {
@@ -53,10 +54,10 @@ void empty_folder(int folder, int deepest) {
 }
 #endif
 
-/// Removes the folder `path` with its contents. The folder is renamed first, so that others that still run, threads and
-/// child processes, cannot create more files in it.
+/// Removes the folder `path` with its contents. Renames the folder first, so that threads and child processes that are
+/// still running cannot create more files in it.
 void remove_folder(const char* path) {
-  constexpr int deepest = 4;  // Of folders in it; ours have one.
+  constexpr int deepest = 4;  // The maximum number of levels of folders in it. Sluice's own folders have one.
   std::array<char, PATH_MAX + 2> renamed;
   const std::size_t length = std::strlen(path);
   std::memcpy(renamed.data(), path, length);
@@ -124,7 +125,7 @@ void remove_unfinished_on_signals() {
 void outlive_file_size_limit() {
   struct sigaction action {};
   if (::sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
-  action.sa_handler = [](int) {};  // Unlike SIG_IGN, it is gone after an exec.
+  action.sa_handler = [](int) {};  // Unlike SIG_IGN, a handler is reset by exec.
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGXFSZ, &action, nullptr);
 }

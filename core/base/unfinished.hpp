@@ -3,15 +3,18 @@
 #include <string>
 
 /// Names of files and folders that must not remain if the program ends early: unfinished outputs, scratch folders.
-/// Their owners remove them; if a signal ends the program, no destructor runs and the signal handler removes them.
+/// Normally their owners remove them. If a signal ends the program, no destructor runs, so the signal handler removes
+/// them.
 namespace sluice {
 
-/// Registers a file or folder to be removed if a signal ends the program while this object lives. In all other cases
-/// the owner removes it. Thread-safe. Does nothing if 64 names are registered already, or if the name is too long.
+/// Registers a file or folder that is removed if a signal ends the program while this object exists. In all other
+/// cases, its owner must remove it. Thread-safe. Does nothing if 64 names are already registered, or if the name is too
+/// long.
 class unfinished_name {
  public:
   unfinished_name() = default;
-  /// `path`: absolute; a file, or a folder, which may have folders in it, four deep. It need not exist yet.
+  /// `path`: the absolute path of a file, or of a folder with at most four levels of folders in it. It need not exist
+  /// yet.
   explicit unfinished_name(const std::string& path);
   unfinished_name(unfinished_name&& other) noexcept;
   unfinished_name& operator=(unfinished_name&& other) noexcept;
@@ -21,13 +24,14 @@ class unfinished_name {
   int slot_ = -1;
 };
 
-/// Makes SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM and SIGXCPU remove all registered names and then end the process as by
-/// default. Signals already ignored or handled are left alone. For programs, not for libraries.
+/// Makes SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM and SIGXCPU remove all registered names and then end the process as
+/// they do by default. Signals that are already ignored or handled are not changed. Programs may call this function,
+/// but libraries must not.
 void remove_unfinished_on_signals();
 
-/// Makes a write beyond the limit on the size of files (`ulimit -f`) an error like that of a full disk (EFBIG), instead of
-/// the end of the process by SIGXFSZ. Programs that this one starts have the signal as before. For programs, not for
-/// libraries.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with an error, like a write to a full disk (EFBIG),
+/// instead of ending the process with SIGXFSZ. Programs that this process starts have the default behavior. Programs
+/// may call this function, but libraries must not.
 void outlive_file_size_limit();
 
 }  // namespace sluice

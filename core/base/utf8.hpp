@@ -6,7 +6,8 @@
 
 namespace sluice {
 
-/// Returns the length of the UTF-8 sequence at the start of a non-empty `text`; 0 if the sequence is invalid.
+/// Returns the length of the UTF-8 sequence at the start of `text`, which must not be empty; 0 if the sequence is
+/// invalid.
 [[nodiscard]] inline std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);
@@ -23,7 +24,7 @@ namespace sluice {
   return length;
 }
 
-/// Returns the position of the first byte that is not valid UTF-8; npos if all of `text` is valid.
+/// Returns the position of the first byte that is not valid UTF-8; npos if `text` is valid.
 [[nodiscard]] inline std::size_t first_not_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text.substr(at));

@@ -2,8 +2,8 @@
 
 namespace sluice {
 
-/// The program's version, "major.minor.patch", from CMakeLists.txt. Written into recordings as their creator. The
-/// string is static.
+/// Returns the program's version, "major.minor.patch", as set in CMakeLists.txt. It is written into recordings as their
+/// creator. The string is static.
 const char* version() noexcept;
 
 }  // namespace sluice

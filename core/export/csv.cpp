@@ -1,4 +1,4 @@
-// CSV (RFC 4180): a line of column names, then one line per row. Null is an empty cell; there are no empty texts.
+// CSV (RFC 4180): a line of column names, then one line per row. Null is an empty cell; empty texts do not occur.
 #include <fmt/format.h>
 
 #include "core/base/csv_text.hpp"
@@ -13,7 +13,7 @@ void append_cell(std::string& line, const query::column& of, const query::cell& 
     case query::cell::kind::null:
       return;
     case query::cell::kind::integer:
-      // Unlike in SQL, as an unsigned number: CSV has no signed 64-bit limit.
+      // Unlike SQL, CSV can store unsigned 64-bit numbers.
       if (of.type == query::column_type::size) {
         fmt::format_to(std::back_inserter(line), "{}", static_cast<std::uint64_t>(value.integer));
       } else {
@@ -44,7 +44,7 @@ result<void> write_table(job& what, const query::table& table, output& to) {
   });
 }
 
-/// Tables without rows get no file.
+/// True if the table has rows: empty tables get no file.
 bool has_rows(const job& what, const query::table& table) {
   if (!table.events) {
     const auto rows = table.read(what.trace(), 0);

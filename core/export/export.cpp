@@ -6,13 +6,13 @@
 
 #include "core/base/cancel.hpp"
 #include "core/export/formats.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 
 namespace sluice::exports {
 namespace {
 
 constexpr std::array all_formats = {
-    format{"csv", ".csv", "tables as text: one with --table, else a folder with a file each", shape_of_csv, write_csv},
+    format{"csv", ".csv", "tables as text: one file with --table, else a folder of files", shape_of_csv, write_csv},
     format{"sqlite", ".sqlite", "the tables and views of `sluice query` as a file", shape_of_sqlite, write_sqlite},
     format{"folded", ".folded", "call stacks and their bytes, for flame graphs; see --measure", shape_of_folded,
            write_folded},
@@ -48,7 +48,7 @@ std::string names_of_tables() {
 job::job(const trace::snapshot& from, const options& wanted)
     : trace_(from),
       wanted_(wanted),
-      range_(analysis::bounded(wanted.range.value_or(analysis::time_range_of(from)))),
+      range_(bounded(wanted.range.value_or(index::time_range_of(from)))),
       redactor_(wanted.redact) {
   for (const trace::chunk_info& chunk : from.chunks())
     if (trace::is_event(chunk.type)) all_bytes_ += chunk.stored_bytes;
@@ -100,32 +100,33 @@ result<subject> parse_subject(std::string_view text) {
   }
   std::string known;
   for (const auto& each : subjects) known.append(known.empty() ? "" : ", ").append(each.first);
-  return fail(error_code::invalid_argument, "'" + std::string(text) + "' names nothing", "--only",
-              "write KIND:ID, as in stream:7; kinds are " + known);
+  return fail(error_code::invalid_argument, "invalid filter '" + std::string(text) + "'", "--only",
+              "expected KIND:ID such as stream:7; kinds: " + known);
 }
 
 result<void> check_tables(std::span<const std::string> names) {
   for (const std::string& name : names)
     if (query::find_table(name) == nullptr)
-      return fail(error_code::invalid_argument, "there is no table '" + name + "'", "--table",
-                  "tables are " + names_of_tables());
+      return fail(error_code::invalid_argument, "unknown table '" + name + "'", "--table",
+                  "tables: " + names_of_tables());
   return {};
 }
 
-result<outcome> write(const trace::snapshot& from, const format& as, const std::string& path, const options& wanted) {
+result<written_summary> write(const trace::snapshot& from, const format& as, const std::string& path,
+                              const options& wanted) {
   if (auto known = check_tables(wanted.tables); !known) return tl::unexpected(known.error());
   job what(from, wanted);
   auto to = output::create(path, as.shape(wanted), wanted.replaces);
   if (!to) return tl::unexpected(to.error());
   if (auto written = as.write(what, *to); !written) {
-    // The name that the user gave, not that of the unfinished file.
+    // Report the name that the user gave, not that of the temporary file.
     std::string& about = written.error().file;
     if (!to->path().empty() && about.starts_with(to->path())) about.replace(0, to->path().size(), path);
     return tl::unexpected(written.error());
   }
   if (auto placed = to->commit(); !placed) return tl::unexpected(placed.error());
   if (wanted.progress) wanted.progress(1);
-  return outcome{what.rows(), to->bytes(), what.notes()};
+  return written_summary{what.rows(), to->bytes(), what.notes()};
 }
 
 }  // namespace sluice::exports

@@ -12,21 +12,22 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/export/output.hpp"
 #include "core/export/recording/redact.hpp"
 #include "core/query/sql/columns.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/schema.hpp"
 
-/// Writes traces for other programs. A format is one file in this folder with one function, and a line in export.cpp.
+/// Writes traces in the formats of other programs. Each format is one function in a file of this folder, and one line
+/// in export.cpp.
 ///
-/// Exports read the trace chunk by chunk: memory does not grow with the trace.
+/// Exports read the trace chunk by chunk, so the memory that they need does not grow with the trace.
 namespace sluice::exports {
 
 using trace::time_ns;
 
-/// A thing to which an export can be limited: only events that name its id are exported.
+/// An entity to which an export can be limited: only events that refer to its id are exported.
 struct subject {
   query::id_kind kind = query::id_kind::none;  ///< process, thread, device, stream, block, event, pool or counter.
   std::uint64_t id = 0;
@@ -34,23 +35,24 @@ struct subject {
 };
 
 struct options {
-  /// Only events that overlap this range. None: all.
-  std::optional<analysis::time_range> range;
-  /// For each kind in this list, an event must name one of its ids. Tables (processes, streams, ...) are complete.
+  /// Only events that overlap this range are exported. None: all events.
+  std::optional<time_range> range;
+  /// For each kind of entity in this list, an event must refer to one of the listed ids. Empty: all events. Tables
+  /// (processes, streams, ...) are always exported completely.
   std::vector<subject> only;
-  /// For formats that write tables (CSV, SQLite): only these. Empty: all.
+  /// For formats that write tables (CSV, SQLite): the names of the tables to write. Empty: all tables.
   std::vector<std::string> tables;
-  /// For folded stacks: what to measure. Empty: the format's default.
+  /// For folded stacks: the quantity to sum up for each stack. Empty: the format's default.
   std::string measure;
   redaction redact;
-  /// For formats that name the recording; empty: that of its file.
+  /// For formats that store a name of the recording: that name. Empty: the name of the recording's file.
   std::string name;
-  bool replaces = false;                ///< For data sets: replaces what has the same run and rank.
-  std::function<void(float)> progress;  ///< Called now and then with 0..1 from the calling thread.
+  bool replaces = false;                ///< For data sets: replace existing partitions of the same run and rank.
+  std::function<void(float)> progress;  ///< Called from time to time on the calling thread, with 0..1.
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-/// What a format must write. Counts rows and reports cancellation.
+/// One export: the trace and the options. Also counts rows, reports progress and checks for cancellation.
 class job {
  public:
   job(const trace::snapshot& from, const options& wanted);
@@ -58,32 +60,33 @@ class job {
   [[nodiscard]] const trace::snapshot& trace() const { return trace_; }
   [[nodiscard]] const trace::tables& tables() const { return trace_.tables(); }
   [[nodiscard]] const options& wanted() const { return wanted_; }
-  /// The requested or whole range: [from, to), both clamped (`bounded`).
-  [[nodiscard]] analysis::time_range range() const { return range_; }
-  /// True if everything is exported: no range and no subject.
+  /// The requested range, or that of the whole trace: [begin, end), with both ends clamped by `bounded`.
+  [[nodiscard]] time_range range() const { return range_; }
+  /// True if everything is exported: no range and no subject was requested.
   [[nodiscard]] bool whole() const { return !wanted_.range && wanted_.only.empty(); }
 
-  /// True if an event is in the range and matches the subjects.
+  /// True if an event overlaps the range and matches the subjects. Always true for rows that are not events.
   template <class Row>
   [[nodiscard]] bool takes(const Row& row) const;
 
-  /// Calls `visit(const Row&)` for every wanted event of one kind, in file order. `visit` may return a `result<void>`;
-  /// an error ends the loop. Errors: io, corrupt, cancelled, and those of `visit`.
+  /// Calls `visit(const Row&)` for every requested event of one kind, in the order of the file. `visit` may return a
+  /// `result<void>`; an error ends the loop. Errors: io, corrupt, cancelled, and those of `visit`.
   template <class Row, class Visit>
   [[nodiscard]] result<void> for_each(Visit&& visit);
 
-  /// The text, redacted as requested. Valid until the next call.
+  /// Returns the text, redacted as requested. Valid until the next call.
   [[nodiscard]] std::string_view text(std::string_view text, text_role role) { return redactor_.text(text, role); }
   [[nodiscard]] std::string_view text(trace::string_id id, text_role role) { return text(tables().text(id), role); }
   [[nodiscard]] exports::redactor& redactor() { return redactor_; }
 
-  /// Sets how often the format reads each chunk on average, for progress. Default: 1.
+  /// Sets how often the format reads each chunk on average, which progress depends on. Default: 1.
   void set_passes(double passes) { passes_ = passes; }
-  /// For formats that read the trace themselves: call after each chunk. Reports progress; fails if cancelled.
+  /// Reports progress, and fails if the export is cancelled. Formats that read the trace without `for_each` must call
+  /// this function after each chunk.
   result<void> chunk_done(const trace::chunk_info& chunk);
   [[nodiscard]] const std::atomic<bool>& cancelled() const;
 
-  /// Adds a note about something that this format cannot represent. Shown to the user at the end.
+  /// Adds a note about data that the format cannot represent. Notes are shown to the user at the end.
   void note(std::string words) { notes_.push_back(std::move(words)); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   void count_rows(std::uint64_t rows) { rows_ += rows; }
@@ -92,7 +95,7 @@ class job {
  private:
   const trace::snapshot& trace_;
   const options& wanted_;
-  analysis::time_range range_;
+  time_range range_;
   exports::redactor redactor_;
   double passes_ = 1;
   std::uint64_t all_bytes_ = 0;
@@ -102,35 +105,37 @@ class job {
 };
 
 struct format {
-  std::string_view name;    ///< As given to --format.
-  std::string_view suffix;  ///< File suffix with the dot; empty for a folder.
+  std::string_view name;    ///< The argument of --format.
+  std::string_view suffix;  ///< The suffix of files, with the dot; empty if the output is a folder.
   std::string_view about;   ///< One line for the help.
-  /// The shape depends on the options: CSV of one table is a stream, of several a folder.
+  /// Returns the shape of the output, which depends on the options: CSV of one table is a stream, CSV of several tables
+  /// is a folder.
   output_shape (*shape)(const options& wanted) = nullptr;
-  /// Errors: those of reading and writing; cancelled; invalid_argument for unsupported options.
+  /// Writes the export. Errors: those of reading and writing; cancelled; invalid_argument for unsupported options.
   result<void> (*write)(job& what, output& to) = nullptr;
 };
 
-/// In the order of the help.
+/// Returns all formats, in the order in which the help lists them.
 [[nodiscard]] std::span<const format> formats();
-/// Returns null for an unknown name.
+/// Returns the format with that name, or null if there is none.
 [[nodiscard]] const format* find_format(std::string_view name);
-/// Finds a format by a file's suffix; null if there is none.
+/// Returns the format with the suffix of `path`, or null if there is none.
 [[nodiscard]] const format* format_of_file(std::string_view path);
 
-struct outcome {
+struct written_summary {
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> notes;
 };
 
-/// Checks that there is a table of each name. Errors: invalid_argument, with the names that there are.
+/// Checks that a table with each of the names exists. Errors: invalid_argument, with the list of table names.
 [[nodiscard]] result<void> check_tables(std::span<const std::string> names);
 
-/// Writes `from` to `path` ("-": standard output). An existing file is replaced only after all is written without
-/// error. O(trace) time. Errors: those of the format and of `check_tables`; not_found for an unknown subject.
-[[nodiscard]] result<outcome> write(const trace::snapshot& from, const format& as, const std::string& path,
-                                    const options& wanted);
+/// Exports `from` to `path` ("-": standard output). An existing file is replaced only after everything has been written
+/// without an error. Takes O(trace) time. Errors: those of the format and of `check_tables`; not_found for an unknown
+/// subject.
+[[nodiscard]] result<written_summary> write(const trace::snapshot& from, const format& as, const std::string& path,
+                                            const options& wanted);
 
 /// Parses a subject such as "process:3" or "block:77". Errors: invalid_argument.
 [[nodiscard]] result<subject> parse_subject(std::string_view text);
@@ -138,7 +143,7 @@ struct outcome {
 // --- templates ------------------------------------------------------------------------------------------------------
 
 namespace detail {
-/// True if any id of the row is that of the subject.
+/// True if any member of the row is the subject's id.
 template <class Row>
 [[nodiscard]] bool names(const Row& row, const subject& one) {
   return trace::schema<Row>::apply([&](const auto&... field) {

@@ -1,4 +1,5 @@
-// Folded stacks for flamegraph.pl, speedscope and inferno: per line a stack, outermost first, joined by ";", and bytes.
+// Folded stacks for flamegraph.pl, speedscope and inferno: one line per stack, outermost frame first, joined by ";",
+// and bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 #include "core/export/formats.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/query/answers/answer_functions.hpp"
+#include "core/query/results/result_functions.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -21,7 +22,7 @@ result<query::stack_measure> measure_of(const std::string& name) {
   if (name.empty()) return query::stack_measure::peak;
   for (const auto& [word, measure] : measures)
     if (word == name) return measure;
-  return fail(error_code::invalid_argument, "'" + name + "' is nothing to weigh stacks by", "--measure",
+  return fail(error_code::invalid_argument, "unknown measure '" + name + "'", "--measure",
               "choose peak, allocated or transferred");
 }
 
@@ -42,26 +43,26 @@ std::string frame_text(const symbols::frame_line& line, job& what) {
 }
 
 result<query::stack_view> stacks_of(job& what, query::stack_measure measure) {
-  analysis::growing_index index;
+  index::growing_index index;
   const auto chunks = what.trace().chunks();
   for (std::size_t done = 0; !index.absorb(what.trace(), 1); ++done)
     if (auto on = what.chunk_done(chunks[std::min(done, chunks.size() - 1)]); !on) return tl::unexpected(on.error());
-  query::stacks_question question;
-  question.range = what.range();
-  question.measure = measure;
+  query::stacks_query query;
+  query.range = what.range();
+  query.measure = measure;
   for (const subject& one : what.wanted().only) {
     if (one.kind != query::id_kind::device)
-      return fail(error_code::invalid_argument, "folded stacks can be of one device only, and of nothing else",
-                  "--only", "write device:ID");
-    question.device = trace::device_id{one.id};
+      return fail(error_code::invalid_argument, "folded stacks can only be filtered by one device", "--only",
+                  "expected device:ID");
+    query.device = trace::device_id{one.id};
   }
-  symbols::frame_book frames(symbols::options_for(what.trace()));
+  symbols::frame_cache frames(symbols::options_for(what.trace()));
   bool provisional = false;
-  return query::answer_to(question, {.index = index,
-                                     .trace = what.trace(),
-                                     .cancelled = what.cancelled(),
-                                     .frames = frames,
-                                     .provisional = provisional});
+  return query::result_to(query, {.index = index,
+                                  .trace = what.trace(),
+                                  .cancelled = what.cancelled(),
+                                  .frames = frames,
+                                  .provisional = provisional});
 }
 
 }  // namespace
@@ -73,13 +74,13 @@ result<void> write_folded(job& what, output& to) {
   if (!measure) return tl::unexpected(measure.error());
   const auto view = stacks_of(what, *measure);
   if (!view) return tl::unexpected(view.error());
-  if (!view->recorded) what.note("no call stacks were recorded: all of it is one line");
-  if (view->choice) what.note("of " + view->choices[*view->choice].label);
-  if (view->tree.cut) what.note("some stacks are too deep or too many, and end early");
+  if (!view->recorded) what.note("no call stacks were recorded: the output is a single line");
+  if (view->choice) what.note("memory: " + view->choices[*view->choice].label);
+  if (view->tree.cut) what.note("some stacks are truncated, because they are too deep or too many");
   std::vector<std::string> frames;
   for (const symbols::frame_line& line : view->lines) frames.push_back(frame_text(line, what));
   std::vector<std::uint32_t> path;  // Lines from the outermost to the node. Nodes are in preorder.
-  for (const analysis::stack_node& node : view->tree.nodes) {
+  for (const metrics::stack_node& node : view->tree.nodes) {
     if (node.depth == 0) continue;
     path.resize(node.depth - 1);
     path.push_back(node.line);

@@ -2,7 +2,7 @@
 
 #include "core/export/export.hpp"
 
-/// The functions behind the table of formats in export.cpp. Each format has its own file.
+/// The functions of the formats that export.cpp lists. Each format has its own file.
 namespace sluice::exports {
 
 /// csv.cpp: one table as a file, or all tables as files in a folder.
@@ -17,7 +17,8 @@ namespace sluice::exports {
 [[nodiscard]] output_shape shape_of_folded(const options& wanted);
 [[nodiscard]] result<void> write_folded(job& what, output& to);
 
-/// torch_snapshot.cpp: a pickle like that of torch.cuda.memory._dump_snapshot. Holds all blocks, about 300 bytes each.
+/// torch_snapshot.cpp: a pickle like those that torch.cuda.memory._dump_snapshot writes. Holds all blocks in memory,
+/// about 300 bytes each.
 [[nodiscard]] output_shape shape_of_torch_snapshot(const options& wanted);
 [[nodiscard]] result<void> write_torch_snapshot(job& what, output& to);
 

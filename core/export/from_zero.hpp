@@ -4,7 +4,7 @@
 
 #include "core/trace/file/reader.hpp"
 
-/// Makes times non-negative. Perfetto drops events with negative times, in Chrome's format too.
+/// Shifts times so that none is negative: Perfetto drops events with negative times, even in Chrome's format.
 namespace sluice::exports {
 
 class from_zero {
@@ -12,9 +12,10 @@ class from_zero {
   explicit from_zero(const trace::snapshot& of)
       : shift_(of.begin() < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(of.begin()) : 0) {}
 
-  /// The trace's time 0 after the shift.
+  /// The shifted time of the trace's time 0.
   [[nodiscard]] std::uint64_t origin() const { return shift_; }
-  /// Adds to `time` what the trace begins before its time 0. Times even earlier, as of old blocks, become 0.
+  /// Shifts `time` so that the start of a trace that starts before its time 0 becomes 0. Times before the start of the
+  /// trace, such as those of old blocks, become 0 as well.
   [[nodiscard]] std::uint64_t operator()(trace::time_ns time) const {
     const std::uint64_t moved = static_cast<std::uint64_t>(time) + shift_;
     return moved >> 63U != 0 ? 0 : moved;

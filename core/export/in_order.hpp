@@ -7,13 +7,14 @@
 
 #include "core/export/export.hpp"
 
-/// Gives events of several kinds in order of time, for formats that need it.
+/// Visits events of several kinds in order of time, for formats that need that order.
 namespace sluice::exports {
 
-/// Converts rows of the types `Rows` to items and passes these on in order of (time, order), both members of `Item`.
-/// `make(row, push)` calls `push(Item)` any number of times, never with a time before the row's. `emit(const Item&)`
-/// returns nothing, or a `result<void>`; an error ends the walk. Chunks are read by earliest time; items are held only
-/// while an unread chunk may precede them. O(n log n). Errors: io, corrupt, cancelled, and those of `emit`.
+/// Converts rows of the types `Rows` to items, and calls `emit(const Item&)` with the items sorted by the members
+/// `time` and `order` of `Item`. `make(row, push)` calls `push(Item)` any number of times, never with a time before the
+/// row's. `emit` may return a `result<void>`; an error ends the loop. Reads chunks in order of their earliest time, and
+/// holds an item only while an unread chunk may have earlier ones. O(n log n). Errors: io, corrupt, cancelled, and
+/// those of `emit`.
 template <class Item, class... Rows, class Make, class Emit>
 result<void> in_order(job& what, Make&& make, Emit&& emit) {
   const auto chunks = what.trace().chunks();

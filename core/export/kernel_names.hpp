@@ -7,7 +7,7 @@
 #include "core/base/format.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Demangles kernel names, since recordings store mangled ones. Caches the results.
+/// Demangles kernel names, which recordings store mangled. Caches the results.
 namespace sluice::exports {
 
 class kernel_names {

@@ -12,7 +12,8 @@ namespace {
 
 using trace::row_type;
 
-/// What people look for in an exported file, one and several. What only serves the others (links, checkpoints, clocks) is not among it.
+/// Kinds of events to report as omitted, singular and plural. Excludes rows that only support others (links,
+/// checkpoints, clocks).
 struct kind_words {
   row_type kind{};
   std::string_view one, several;
@@ -21,8 +22,8 @@ constexpr kind_words kinds[] = {
     {row_type::alloc, "allocation", "allocations"},
     {row_type::free, "free", "frees"},
     {row_type::alloc_failed, "failed allocation", "failed allocations"},
-    {row_type::pool_state, "state of a pool", "states of pools"},
-    {row_type::device_memory, "sample of free memory", "samples of free memory"},
+    {row_type::pool_state, "pool state", "pool states"},
+    {row_type::device_memory, "free memory sample", "free memory samples"},
     {row_type::transfer, "copy", "copies"},
     {row_type::migration, "migration", "migrations"},
     {row_type::memset, "memset", "memsets"},
@@ -84,7 +85,7 @@ result<void> note_left_out(job& what, std::span<const row_type> held) {
     text +=
         (text.empty() ? "" : ", ") + format_count(*number) + " " + std::string(*number == 1 ? each.one : each.several);
   }
-  if (!text.empty()) what.note("not exported, because the format cannot hold them: " + text);
+  if (!text.empty()) what.note("not supported by the format and omitted: " + text);
   return {};
 }
 

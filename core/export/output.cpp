@@ -27,7 +27,7 @@ result<void> write_all(int fd, std::string_view bytes, const std::string& path) 
       const int why = errno;
       return fail(code_of_failed_write(why), "cannot write: " + describe_errno(why),
                   path == "-" ? "the standard output" : path,
-                  is_full_disk(why) ? "free some space, or name a place with more room" : "");
+                  is_full_disk(why) ? "free some space, or choose a folder with more space" : "");
     }
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
@@ -46,7 +46,7 @@ std::uint64_t size_of(const fs::path& path) {
 }
 
 /// The descriptor of the open file that `path` names ("-", /dev/stdout, /dev/fd/63 as in >(...)); -1 for other paths.
-/// It is written to directly: its name must not be replaced, and opening it again would begin at its first byte.
+/// It is written directly: it must not be replaced, and reopening it would start at its first byte.
 int open_file_named_by(const std::string& path) {
   if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -64,7 +64,7 @@ int open_file_named_by(const std::string& path) {
 result<int> open_stream(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0 && errno == ENXIO)
-    return fail(error_code::io, "is a pipe that nothing reads", path, "start its reader first");
+    return fail(error_code::io, "is a pipe without a reader", path, "start its reader first");
   if (fd < 0) return fail(error_code::io, "cannot open: " + describe_errno(errno), path);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return fd;
@@ -111,8 +111,8 @@ bool output::names_open_file(const std::string& path) { return open_file_named_b
 
 result<void> output::begin_at(int open_file) {
   if (is_folder(shape_))
-    return fail(error_code::invalid_argument, "several files cannot go to the standard output", path_,
-                "name a folder with -o, or choose one table");
+    return fail(error_code::invalid_argument, "cannot write several files to the standard output", path_,
+                "choose a folder with -o, or a single table");
   fd_ = ::fcntl(open_file, F_DUPFD_CLOEXEC, 0);
   if (fd_ < 0) return fail(error_code::io, "cannot write: " + describe_errno(errno), path_);
   if (shape_ == output_shape::stream) return {};
@@ -123,15 +123,16 @@ result<void> output::begin_at(int open_file) {
   return {};
 }
 
-/// Writes to a pipe or a device: no file is replaced.
+/// Writes to a pipe or a device, without replacing a file.
 result<void> output::begin_at_special_file() {
   std::error_code problem;
   const fs::file_status status = fs::status(path_, problem);
   if (fs::is_directory(status))
-    return fail(error_code::invalid_argument, "is a folder, and this is one file", path_, "name a file with -o");
+    return fail(error_code::invalid_argument, "is a folder, but the output is a single file", path_,
+                "choose a file with -o");
   if (shape_ == output_shape::file || !(fs::is_fifo(status) || fs::is_character_file(status)))
-    return fail(error_code::invalid_argument, "is not a regular file, and this format needs one", path_,
-                "name a file with -o");
+    return fail(error_code::invalid_argument, "is not a regular file, which this format requires", path_,
+                "choose a file with -o");
   auto opened = open_stream(path_);
   if (!opened) return tl::unexpected(opened.error());
   fd_ = *opened;
@@ -143,7 +144,7 @@ result<void> output::begin_new() {
   adds_ = shape_ == output_shape::data_set && fs::is_directory(path_, problem) && !fs::is_empty(path_, problem);
   if (adds_ && !fs::is_directory(path_ + "/events", problem))
     return fail(error_code::invalid_argument, "is not empty, and is not a data set", path_,
-                "name a new folder with -o");
+                "choose a new folder with -o");
   auto place =
       is_folder(shape_) ? replacement::of_folder(adds_ ? path_ + "/.new" : path_) : replacement::of_file(path_);
   if (!place) return tl::unexpected(place.error());
@@ -188,11 +189,11 @@ bool output::is_taken(const std::string& partition) const {
   return adds_ && !replaces_ && fs::exists(fs::symlink_status(path_ + "/" + partition, problem));
 }
 
-/// Moves each folder TABLE/PARTITION/PARTITION by itself: a reader sees it complete or not at all.
+/// Moves each folder TABLE/PARTITION/PARTITION at once: a reader sees it completely or not at all.
 result<void> output::add_to_data_set() {
   std::error_code problem;
   const auto failure = [&](const fs::path& at) {
-    return fail(error_code::io, "cannot be put in its place: " + problem.message(), at.string());
+    return fail(error_code::io, "cannot be moved into place: " + problem.message(), at.string());
   };
   std::vector<fs::path> partitions;
   for (auto at = fs::recursive_directory_iterator(written_at_, problem); !problem && at != fs::end(at);
@@ -202,12 +203,12 @@ result<void> output::add_to_data_set() {
     at.disable_recursion_pending();
   }
   if (problem) return failure(written_at_);
-  const fs::path old = fs::path(written_at_) / "replaced";  // Goes with the temporary folder.
+  const fs::path old = fs::path(written_at_) / "replaced";  // Deleted with the temporary folder.
   fs::create_directory(old, problem);
   for (std::size_t i = 0; i < partitions.size(); ++i) {
     const fs::path target = fs::path(path_) / partitions[i];
     if (is_taken(partitions[i].string()))
-      return fail(error_code::invalid_argument, "already exists", target.string(), "--force replaces it");
+      return fail(error_code::invalid_argument, "already exists", target.string(), "use --force to replace it");
     if (fs::create_directories(target.parent_path(), problem); problem) return failure(target);
     if (fs::exists(target, problem)) fs::rename(target, old / std::to_string(i), problem);
     if (!problem) fs::rename(fs::path(written_at_) / partitions[i], target, problem);

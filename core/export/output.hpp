@@ -9,17 +9,17 @@
 #include "core/base/replacement.hpp"
 #include "core/base/scratch_file.hpp"
 
-/// The destination of an export. Data is written to a temporary file, which takes the final name when complete. So no
-/// incomplete export is ever visible.
+/// The destination of an export. Data is written to a temporary file, which is renamed when it is complete, so that an
+/// incomplete export is never visible.
 namespace sluice::exports {
 
 /// How a format writes its output.
 enum class output_shape : std::uint8_t {
-  stream,  ///< A sequence of bytes: `output::write`.
-  file,    ///< A file that the format opens itself: `output::path`.
-  folder,  ///< Files in an existing folder: `output::path`.
-  /// Files in an existing folder, each at TABLE/PARTITION/PARTITION/FILE. What was there before stays: the folders of the
-  /// lower partition are added to those of the data set that is there.
+  stream,  ///< A sequence of bytes, written with `output::write`.
+  file,    ///< A file that the format opens itself, at `output::path`.
+  folder,  ///< Files that the format creates in the existing folder `output::path`.
+  /// Like `folder`, with each file at TABLE/PARTITION/PARTITION/FILE. If the destination exists already, the folders of
+  /// the inner partition are added to it, and other files in it stay.
   data_set
 };
 /// True if the destination is a folder.
@@ -29,31 +29,34 @@ enum class output_shape : std::uint8_t {
 
 class output {
  public:
-  /// `path` "-" or /dev/stdout is standard output; /dev/fd/N is an open file. Output of shape `file` is copied there at
-  /// the end, and a folder is an error. A stream may also go to a device, or to a pipe that has a reader. A folder must
-  /// be empty or not exist; that of a data set may be one. With `replaces`, partitions that a data set has already are
-  /// replaced at the end, else they are an error then. Errors: io, no_space, invalid_argument.
+  /// The `path` "-" or /dev/stdout is standard output, /dev/fd/N is an open file; an output of shape `file` is copied
+  /// there at the end, and a folder is an error. A stream may also be written to a device, or to a pipe that has a
+  /// reader. A folder must be empty or not exist. A data set may be added to an existing one; partitions that exist
+  /// already are replaced at the end if `replaces` is true, otherwise `commit` fails. Errors: io, no_space,
+  /// invalid_argument.
   [[nodiscard]] static result<output> create(const std::string& path, output_shape shape, bool replaces = false);
   output(output&& other) noexcept;
   output& operator=(output&& other) = delete;
-  ~output();  ///< Removes the output unless committed.
+  ~output();  ///< Removes the output unless it was committed.
 
   /// True if `path` is a file that this process already has open: "-", /dev/stdout, /dev/fd/N.
   [[nodiscard]] static bool names_open_file(const std::string& path);
 
-  /// Appends to a stream, buffered. Errors (io, no_space) are remembered: checking at the end is enough.
+  /// Appends to a stream, through a buffer. Later calls and `commit` return the same error, so it is enough to check
+  /// the last one. Errors: io, no_space.
   result<void> write(std::string_view bytes);
 
-  /// For a file or a folder: where to write. A file is empty or does not exist yet.
+  /// The path to which the format must write its file, which is empty or does not exist yet, or the files of its
+  /// folder.
   [[nodiscard]] const std::string& path() const { return written_at_; }
 
-  /// True if a data set already has this partition (TABLE/PARTITION/PARTITION), and it must not be replaced.
+  /// True if the data set has this partition (TABLE/PARTITION/PARTITION) already, and it must not be replaced.
   [[nodiscard]] bool is_taken(const std::string& partition) const;
 
-  /// Flushes the buffer and moves the output to its final place. Errors: io, no_space.
+  /// Writes buffered data and moves the output to its final place. Errors: io, no_space.
   result<void> commit();
 
-  /// For a stream: bytes so far. Otherwise, after `commit`: bytes of the file, or of all files.
+  /// For a stream: the number of bytes written so far. Otherwise, after `commit`: the size of the file or of all files.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -69,7 +72,7 @@ class output {
   std::string written_at_;
   output_shape shape_;
   bool replaces_ = false;
-  bool adds_ = false;  ///< To the data set that is there.
+  bool adds_ = false;  ///< The output is added to an existing data set.
   int fd_ = -1;
   std::optional<replacement> place_;
   std::optional<scratch_folder> scratch_;  ///< For a file that is copied to a stream at the end.

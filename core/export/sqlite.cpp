@@ -1,5 +1,5 @@
 // SQLite files with the tables and views of `sluice query` as real tables, so that the same queries give the same
-// answers in any program. Figures are those of the requested range.
+// results in any program. Metrics cover the requested range.
 #include <sqlite3.h>
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include "core/base/outputs/full_disk.hpp"
 #include "core/export/formats.hpp"
 #include "core/export/table_rows.hpp"
-#include "core/query/sql/figure_tables.hpp"
+#include "core/query/sql/metric_tables.hpp"
 #include "core/query/sql/sql_context.hpp"
 
 namespace sluice::exports {
@@ -17,7 +17,7 @@ using query::cell;
 
 constexpr int schema_version = 1;  ///< Stored in the file as user_version.
 
-/// The file being written. Converts SQLite's errors to ours.
+/// The file being written. Converts SQLite's errors to `error`.
 class database {
  public:
   explicit database(const std::string& path) : path_(path) {
@@ -34,7 +34,7 @@ class database {
     const bool full = code == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && is_full_disk(why));
     return fail(full ? error_code::no_space : error_code::io,
                 std::string("cannot write: ") + (full && why != 0 ? describe_errno(why) : sqlite3_errmsg(db_)), path_,
-                full ? "free some space, or name a place with more room" : "");
+                full ? "free some space, or choose a folder with more space" : "");
   }
   [[nodiscard]] result<void> opened() const { return outcome(code_); }
   [[nodiscard]] result<void> run(const std::string& text) {
@@ -115,8 +115,8 @@ result<void> write_rows(job& what, const query::table& table, database& to) {
   });
 }
 
-/// For the table of blocks: true for those that lived in the range and match the requested subjects.
-bool is_wanted(const query::figure_table& table, const query::figure_rows& rows, std::size_t row, const job& what) {
+/// For the table of blocks: true for blocks that were live in the range and match the requested subjects.
+bool is_wanted(const query::metric_table& table, const query::metric_rows& rows, std::size_t row, const job& what) {
   if (table.name != "block" || what.whole()) return true;
   std::string scratch;
   const auto number = [&](std::string_view name) {
@@ -145,7 +145,7 @@ bool is_wanted(const query::figure_table& table, const query::figure_rows& rows,
   return true;
 }
 
-result<void> write_figures(job& what, const query::figure_table& table, query::sql_context& context, database& to) {
+result<void> write_metrics(job& what, const query::metric_table& table, query::sql_context& context, database& to) {
   if (auto made = to.run(create_text(table.name, table.columns)); !made) return made;
   const auto rows = table.make(context, what.wanted().range);
   if (!rows) return tl::unexpected(rows.error());
@@ -161,7 +161,7 @@ result<void> write_figures(job& what, const query::figure_table& table, query::s
   return {};
 }
 
-/// Creates indexes for what the views and most queries look up.
+/// Creates indexes for the columns that the views and most queries look up.
 result<void> write_indexes(database& to, const std::vector<const query::table*>& tables) {
   const auto index = [&](std::string_view table, std::string_view column) {
     return to.run("CREATE INDEX \"" + std::string(table) + "_" + std::string(column) + "\" ON \"" + std::string(table) +
@@ -192,10 +192,10 @@ result<void> write_sqlite(job& what, output& to) {
   if (what.wanted().tables.empty()) {
     query::sql_context context;
     context.trace = std::shared_ptr<const trace::snapshot>(std::shared_ptr<void>(), &what.trace());
-    context.frames = std::make_unique<symbols::frame_book>(symbols::options_for(what.trace()));
+    context.frames = std::make_unique<symbols::frame_cache>(symbols::options_for(what.trace()));
     context.cancelled = &what.cancelled();
-    for (const query::figure_table& table : query::figure_tables())
-      if (auto written = write_figures(what, table, context, file); !written) return written;
+    for (const query::metric_table& table : query::metric_tables())
+      if (auto written = write_metrics(what, table, context, file); !written) return written;
     for (const query::view_about& view : query::sql_views())
       if (auto made = file.run("CREATE VIEW " + std::string(view.name) + " AS " + std::string(view.select)); !made)
         return made;

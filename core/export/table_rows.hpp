@@ -5,19 +5,20 @@
 
 #include "core/export/export.hpp"
 
-/// The rows of one table, whatever their type, for formats that write all kinds alike.
+/// Reads the rows of a table of any type, for formats that write all types the same way.
 namespace sluice::exports {
 
-/// Calls `visit(row)` for every wanted row of `from`; `from.columns[i].read(row, tables)` gives its cells. Tables other
-/// than events are given completely. Errors: io, corrupt, cancelled, and those of `visit`.
+/// Calls `visit(row)` for every requested row of `from`; `from.columns[i].read(row, tables)` returns the cells of a
+/// row. All rows of tables that are not about events are visited. Errors: io, corrupt, cancelled, and those of `visit`.
 [[nodiscard]] result<void> for_each_row(job& what, const query::table& from,
                                         const std::function<result<void>(const void* row)>& visit);
 
-/// The same, calling `visit` with the wanted rows of each chunk, which are valid until it returns.
+/// Like `for_each_row`, but calls `visit` once per chunk, with all requested rows of that chunk. The rows are valid
+/// until `visit` returns.
 [[nodiscard]] result<void> for_each_chunk(job& what, const query::table& from,
                                           const std::function<result<void>(std::span<const void* const> rows)>& visit);
 
-/// The requested tables, or all.
+/// Returns the requested tables, or all tables if none was requested.
 [[nodiscard]] std::vector<const query::table*> wanted_tables(const options& wanted);
 
 }  // namespace sluice::exports

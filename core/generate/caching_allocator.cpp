@@ -37,7 +37,7 @@ caching_allocator::place caching_allocator::allocate(std::uint64_t bytes) {
     whole = {size, next_segment_, false, small};
     segments_[next_segment_] = size;
     put_free(next_segment_, whole);
-    // Mappings of the driver are not adjacent.
+    // Segments from the driver are not adjacent.
     next_segment_ += rounded_up(size, small_segment) + small_segment;
     reserved_ += size;
     made.grew = true;

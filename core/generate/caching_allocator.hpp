@@ -10,8 +10,9 @@ namespace sluice::generate {
 
 inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-/// Assigns addresses like PyTorch's caching allocator: best fit in cached segments, splitting and merging blocks. Small
-/// blocks use segments of 2 MiB, larger ones segments of 20 MiB or their own size. O(log blocks) per call.
+/// Assigns addresses like PyTorch's caching allocator: takes the best fit in cached segments, and splits and merges
+/// blocks. Small blocks use segments of 2 MiB; larger blocks use segments of 20 MiB or of their own size. O(log blocks)
+/// per call.
 class caching_allocator {
  public:
   struct segment {
@@ -26,12 +27,12 @@ class caching_allocator {
     std::uint64_t segment_bytes = 0;
   };
 
-  /// Segments are laid out one after another from address `base`.
+  /// The segments are placed one after another, starting at address `base`.
   explicit caching_allocator(std::uint64_t base) : next_segment_(base) {}
 
   place allocate(std::uint64_t bytes);
   void release(std::uint64_t address);
-  /// Releases the segments that have no live blocks. Returns the released segments.
+  /// Releases the segments without live blocks, and returns them.
   std::vector<segment> trim();
 
   [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
@@ -44,11 +45,12 @@ class caching_allocator {
     bool free = false;
     bool small = false;
   };
-  using free_set = std::set<std::pair<std::uint64_t, std::uint64_t>>;  ///< (bytes, address).
+  using free_set = std::set<std::pair<std::uint64_t, std::uint64_t>>;  ///< Pairs of (bytes, address).
   free_set& free_blocks(bool small) { return small ? free_small_ : free_large_; }
   void put_free(std::uint64_t address, block& b);
 
-  std::map<std::uint64_t, block> blocks_;  ///< Live and free blocks by address. They cover all segments.
+  std::map<std::uint64_t, block> blocks_;  ///< Live and free blocks, keyed by address. Together, they cover all
+                                           ///< segments.
   std::map<std::uint64_t, std::uint64_t> segments_;
   free_set free_small_, free_large_;
   std::uint64_t next_segment_;

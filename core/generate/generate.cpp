@@ -12,12 +12,12 @@
 namespace sluice::generate {
 namespace {
 
-constexpr std::uint32_t most_processes = 64;
-constexpr std::uint64_t checkpoint_every = 65'536;  // As in the collector.
+constexpr std::uint32_t max_processes = 64;
+constexpr std::uint64_t checkpoint_every = 65'536;  // The same interval as in the collector.
 constexpr time_ns anchor_period = 1'000'000'000;
 constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
 
-/// True if a rank that is not in the recording determines when its collectives end.
+/// True if a rank that is not in the recording determines when collectives end.
 bool waits_for_unseen(const generate_options& o) {
   const std::int64_t first = o.number_of_first();
   return o.pattern == program_pattern::training && o.is_job() && o.slow_rank >= 0 &&
@@ -26,8 +26,8 @@ bool waits_for_unseen(const generate_options& o) {
 
 class run {
  public:
-  /// `unseen`: takes the names of the slow rank of the job, if it is recorded elsewhere. The others wait for it all the
-  /// same.
+  /// `unseen`: if the job's slow rank is recorded elsewhere, the file that receives its names. The other ranks still
+  /// wait for it.
   run(trace::file_writer& file, trace::file_writer* unseen, const model& m, const generate_options& options)
       : common_(file, m, options), elsewhere_(options) {
     trace::host_row host;
@@ -44,9 +44,9 @@ class run {
     unseen_.emplace(*unseen_common_, 0, options.slow_rank);
   }
 
-  /// Errors: cancelled.
+  /// Runs until there are `events` events. Errors: cancelled.
   result<void> until(std::uint64_t events, const long_task& task, const std::string& path) {
-    while (!failed_) {  // A full disk: closing the file reports the error.
+    while (!failed_) {  // After a write has failed (a full disk), closing the file reports the error.
       program* next = nullptr;
       for_each_of_job([&](program& p) {
         if (!p.waiting() && (next == nullptr || p.now() < next->now())) next = &p;
@@ -91,7 +91,7 @@ class run {
       ready = std::max(ready, p.ready());
       host = std::max(host, p.now());
     });
-    // No process is ahead of the others, so the live set is known.
+    // All processes are at the same time here, so the set of live blocks is known.
     consider_checkpoint();
     for_each_of_job([&](program& p) { p.resume(ready, host); });
   }
@@ -143,7 +143,7 @@ class run {
 }  // namespace
 
 result<generated> generate(const generate_options& options, const std::string& path, const long_task& task) {
-  if (options.processes == 0 || options.processes > most_processes) {
+  if (options.processes == 0 || options.processes > max_processes) {
     return fail(error_code::invalid_argument, std::to_string(options.processes) + " processes cannot be generated",
                 path, "ask for 1 to 64");
   }
@@ -167,7 +167,7 @@ result<generated> generate(const generate_options& options, const std::string& p
     return tl::unexpected<error>(made.error());
   unseen.reset();
   const std::uint64_t events = file->events();
-  const auto closed = analysis::finalize(*file, {.cancel = task.cancelled});
+  const auto closed = summary::finalize(*file, {.cancel = task.cancelled});
   if (!closed) return tl::unexpected<error>(closed.error());
   if (auto on = task.go_on(1, path); !on) return tl::unexpected<error>(on.error());
   if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());

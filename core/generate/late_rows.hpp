@@ -7,14 +7,15 @@
 
 namespace sluice::generate {
 
-/// Writes rows to a file with the delays of a recorder: host events at once, device events and completions later, in
-/// turns of 20 ms. Tells when a flush is due (every 100 ms). Memory: the rows not yet written, O(row rate * delay).
+/// Writes rows to a file with the delays of a recorder: host events at once, and device events and completions later,
+/// in turns of 20 ms. Reports when a flush is due (every 100 ms). Memory: the rows that are not written yet, O(row rate
+/// * delay).
 class late_rows {
  public:
   static constexpr trace::time_ns turn = 20'000'000;
   static constexpr trace::time_ns flush_period = 100'000'000;
 
-  /// `keeps`: false drops all rows.
+  /// If `keeps` is false, all rows are discarded.
   late_rows(trace::file_writer& file, bool keeps) : file_(file), keeps_(keeps) {}
 
   template <class Row>
@@ -22,13 +23,14 @@ class late_rows {
     return keeps_ ? file_.add(row) : 0;
   }
 
-  /// Writes `row` at the first 20 ms turn after `ready`. Rows of one kind keep their order.
+  /// Writes `row` in the first turn after `ready`. Rows of one kind keep their order.
   template <class Row>
   void later(const Row& row, trace::time_ns ready) {
     if (keeps_) std::get<queue<Row>>(waiting_).emplace_back(ready, row);
   }
 
-  /// Writes the rows due when the program reaches `time`. Returns true once per flush period: then samples are due.
+  /// Writes the rows that are due once the program has reached `time`. Returns true once per flush period: samples are
+  /// then due.
   bool advance(trace::time_ns time) {
     if (time < next_turn_) return false;
     next_turn_ = time / turn * turn + turn;
@@ -38,7 +40,7 @@ class late_rows {
     return true;
   }
 
-  /// Writes all rows still waiting.
+  /// Writes all rows that are still waiting.
   void finish() { deliver(INT64_MAX); }
 
   [[nodiscard]] trace::file_writer& file() { return file_; }

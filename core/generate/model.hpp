@@ -12,7 +12,7 @@
 /// them. Built once; `program` runs it repeatedly and adds random variation.
 namespace sluice::generate {
 
-using slot = std::uint32_t;  ///< Number of a tensor of the model. A live tensor holds a memory block.
+using slot = std::uint32_t;  ///< The number of a tensor in the model. While the tensor is live, it has a memory block.
 
 struct birth {
   slot tensor = 0;
@@ -22,23 +22,23 @@ struct birth {
 enum class work_kind : std::uint8_t { none, kernel, memset, copy_in, copy_out, graph };
 
 struct operation {
-  bool autograd = false;    ///< Runs on the backward pass's thread.
+  bool autograd = false;    ///< Runs on the thread of the backward pass.
   std::uint32_t gap = 0;    ///< Host time before the operation, in ns.
-  std::uint32_t stack = 0;  ///< Index into `stacks`; 0: none.
+  std::uint32_t stack = 0;  ///< Index into `stacks`; 0: no stack.
   work_kind work = work_kind::none;
-  std::uint32_t name = 0;      ///< For a kernel: index into `kernels`.
+  std::uint32_t name = 0;      ///< For a kernel: its index in `kernels`.
   std::uint32_t duration = 0;  ///< Time on the device, in ns.
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{128, 1, 1};
   std::uint32_t registers = 32;
   std::uint32_t static_shared = 0, dynamic_shared = 0;
-  std::uint64_t bytes = 0;    ///< For a copy or memset.
-  std::vector<birth> births;  ///< Tensors allocated before the work.
+  std::uint64_t bytes = 0;    ///< Size of a copy or memset.
+  std::vector<birth> births;  ///< Tensors that are allocated before the work.
   std::vector<slot> touches;
-  std::vector<slot> deaths;  ///< Tensors freed after the work.
-  bool cached = false;       ///< Uses the cache blocks of all active requests, too.
+  std::vector<slot> deaths;  ///< Tensors that are freed after the work.
+  bool cached = false;       ///< Also uses the cache blocks of all active requests.
   bool collective = false;   ///< Ends at the same time in every process.
-  bool waits = false;        ///< After the operation the host waits for the device.
+  bool waits = false;        ///< The host waits for the device after the operation.
 };
 
 struct frame_model {
@@ -49,11 +49,12 @@ struct frame_model {
 
 struct model {
   std::vector<frame_model> frames;
-  std::vector<std::vector<std::uint32_t>> stacks;  ///< Frames, outermost first. The first stack is empty.
+  std::vector<std::vector<std::uint32_t>> stacks;  ///< The frames of each stack, outermost first. The first stack is
+                                                   ///< empty.
   std::vector<std::string> kernels;
   std::vector<operation> setup, forward, backward, update;
   slot slots = 0;
-  std::uint64_t cache_bytes = 0;  ///< Size of one cache block of a request.
+  std::uint64_t cache_bytes = 0;  ///< Size of one cache block; a request has several.
   std::uint64_t graph_nodes = 0;
 };
 

@@ -37,7 +37,8 @@ std::uint32_t model_builder::stack(std::initializer_list<std::uint32_t> inner, b
     frames.insert(frames.end(), inner.begin(), inner.end());
   }
   if (choice_ == stack_choice::all) {
-    // Between a Python call and the allocator: a few shared frames, and one per operation.
+    // The frames between a Python call and the allocator: a few frames that all operations share, and one for each
+    // operation.
     const std::uint64_t site = into == nullptr ? 0 : into->size();
     for (std::uint64_t depth = 0; depth < 4; ++depth) {
       frames.push_back(native_frame("/usr/lib/python3/dist-packages/torch/lib/libtorch_cuda.so",

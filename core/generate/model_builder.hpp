@@ -8,7 +8,7 @@
 
 namespace sluice::generate {
 
-/// Builds a model: its tensors, stacks and frames, and operations with common defaults.
+/// Builds a model: its tensors, frames and stacks, and its operations, with common defaults.
 class model_builder {
  public:
   explicit model_builder(stack_choice stacks) : choice_(stacks) { made.stacks.emplace_back(); }
@@ -20,12 +20,12 @@ class model_builder {
   std::uint32_t frame(const std::string& function, const std::string& file, std::uint64_t line);
   std::uint32_t native_frame(const std::string& module, std::uint64_t address);
 
-  /// Adds frame number `f`, a Python frame, to the outer frames of all following stacks, until `leave`.
+  /// Adds the Python frame number `f` to the outer frames of all stacks created later, until `leave` is called.
   void enter(std::uint32_t f) { python_.push_back(f); }
   void leave() { python_.pop_back(); }
 
-  /// Creates a stack of the entered frames and `inner`, plus native frames for stack_choice::all. Returns 0 (no stack)
-  /// for stack_choice::none, or for a thread without Python under stack_choice::python.
+  /// Creates a stack from the entered frames and `inner`; with stack_choice::all, also adds native frames. Returns 0
+  /// (no stack) for stack_choice::none, and also for stack_choice::python if the thread has no Python.
   std::uint32_t stack(std::initializer_list<std::uint32_t> inner, bool has_python = true);
 
   std::vector<operation>* into = nullptr;  ///< The list to which operations are appended.
@@ -34,10 +34,10 @@ class model_builder {
 
   struct shape {
     std::string kernel;
-    std::uint32_t duration;  ///< ns
+    std::uint32_t duration;  ///< In ns.
     std::uint32_t grid_x, grid_y = 1, block_x = 128, registers = 32, shared = 0;
   };
-  /// Appends a kernel launch. `births` are allocated before it, `deaths` freed after it.
+  /// Appends a kernel launch. `births` are allocated before the launch, and `deaths` are freed after it.
   operation& launch(const shape& s, std::vector<birth> births, std::vector<slot> touches, std::vector<slot> deaths = {},
                     std::initializer_list<std::uint32_t> inner = {});
   operation& copy(work_kind direction, std::uint64_t bytes, slot device_tensor, std::vector<birth> births = {});

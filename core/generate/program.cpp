@@ -91,7 +91,7 @@ program::program(common_state& common, std::uint32_t index, std::int64_t number)
 }
 
 time_ns program::first_moment() const {
-  // The slow rank is the last in the first collective, too, however long the others take until then.
+  // Makes the slow rank the last rank in the first collective, too, however long the other ranks take until then.
   const time_ns later = common_.options.is_job() && number_ == common_.options.slow_rank ? 50'000'000 : 0;
   return later + 1'000'000 * (1 + static_cast<time_ns>(index_));
 }
@@ -163,7 +163,7 @@ void program::add_all(const std::vector<operation>& operations, std::uint32_t sc
 
 void program::plan() {
   if (steps_ == 0) {
-    // Tensors created by the setup stay alive.
+    // Tensors that the setup creates stay live.
     lasting_.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) lasting_[i] = tensors_[i].block != 0;
     if (common_.what.graph_nodes > 0) define_graph();
@@ -180,7 +180,7 @@ void program::plan_training() {
   range("backward", common_.what.backward);
   range("update", common_.what.update);
   if (steps_ % 250 != 0) return;
-  // Now and then evaluate other data, in larger batches.
+  // From time to time, other data is evaluated, in larger batches.
   for (int batch = 0; batch < 4; ++batch) {
     range("evaluate", common_.what.forward, static_cast<std::uint32_t>(chance_.between(80, 160)));
     todo_.push_back({action::discard});
@@ -189,7 +189,7 @@ void program::plan_training() {
 }
 
 void program::plan_inference() {
-  // Requests come in waves, so that their number rises and falls.
+  // Requests arrive in waves, so that their number rises and falls.
   const std::uint64_t wave = (steps_ / 400) % 5;
   if (requests_.size() < 48 && chance_.below(100) < 2 + 3 * wave) {
     const std::uint64_t tokens = chance_.between(32, 1024);
@@ -258,7 +258,7 @@ void program::end_range(const char* name) {
 }
 
 void program::sample(time_ns time) {
-  // The recorder's watermark, never later than what it has read.
+  // The watermark of the recorder, which is never later than the data that it has read.
   for (time_ns at : {time - late_rows::flush_period / 2, time}) {
     trace::watermark_event watermark;
     watermark.time = std::max<time_ns>(at, 0);

@@ -16,7 +16,7 @@ using trace::time_ns;
 
 /// State shared by all processes of a recording: the file, the ids, and the model's frames and stacks.
 struct common_state {
-  /// `keeps_rows`: false for programs that run, but are not recorded.
+  /// If `keeps_rows` is false, the programs run but nothing is recorded.
   common_state(trace::file_writer& file, const model& m, const generate_options& o, bool keeps_rows = true)
       : rows(file, keeps_rows), what(m), options(o) {}
 
@@ -24,11 +24,11 @@ struct common_state {
   const model& what;
   const generate_options& options;
   std::uint64_t blocks = 0;
-  /// Returns the id of the model's stack `index`. Its rows are written on first use.
+  /// Returns the id of stack number `index` of the model. Writes the stack's rows on first use.
   trace::stack_id stack(std::uint32_t index);
   trace::string_id kernel(std::uint32_t index);
-  /// Returns the id of the `which`-th call stack of kept blocks; it has as many levels as `options.kept_stacks` has
-  /// digits.
+  /// Returns the id of call stack number `which` of the kept blocks. The stack has one level for each digit of
+  /// `options.kept_stacks`.
   trace::stack_id kept_stack(std::uint64_t which);
 
  private:
@@ -37,36 +37,38 @@ struct common_state {
   std::vector<trace::stack_id> stacks_;
   std::vector<trace::frame_id> frames_;
   std::vector<trace::string_id> kernels_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> edges_;  ///< (caller, frame) to stack.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> edges_;  ///< Maps (caller, frame) to a stack.
   std::uint64_t last_frame_ = 0;
-  std::vector<trace::frame_id> kept_frames_;  ///< Ten for each level.
+  std::vector<trace::frame_id> kept_frames_;  ///< Ten frames for each level.
 };
 
-/// A process that runs a model, with its own clock, allocator and device. Writes its events to the shared file.
+/// A process that runs a model, with its own clock, allocator and device. Writes its events to the file of `common`.
 class program {
  public:
-  /// `index`: among the processes of the recording. `number`: the rank in the job.
+  /// `index`: the position of the process in the recording. `number`: its rank in the job.
   program(common_state& common, std::uint32_t index, std::int64_t number);
 
-  /// Runs the next operation. Returns false if it waits for the other processes; then call `resume`.
+  /// Runs the next operation. Returns false if the process waits for the others in a collective; `resume` must then be
+  /// called.
   bool advance();
-  /// Continues after a collective. `ready`: when the last device could start it; `host`: when the last host reached it.
+  /// Continues after a collective. `ready`: when the last device was ready to start it; `host`: when the last host
+  /// thread reached it.
   void resume(time_ns ready, time_ns host);
   [[nodiscard]] time_ns now() const { return now_; }
   [[nodiscard]] bool waiting() const { return waiting_; }
-  /// When the device could start the collective that this process waits for.
+  /// When this process's device was ready to start the collective that the process waits for.
   [[nodiscard]] time_ns ready() const { return ready_; }
-  /// The number of steps or iterations begun.
+  /// The number of steps or iterations that have started.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
-  /// True between two steps. All events before `now` have then been written.
+  /// True between two steps. All events before `now` have then been added.
   [[nodiscard]] bool between_steps() const { return next_ == todo_.size(); }
 
-  /// Writes the rows that are due at `now`, as `late_rows::advance` does, and returns what it returns.
+  /// Writes the rows that are due at `now`. Returns the result of `late_rows::advance`.
   bool deliver() { return common_.rows.advance(now_); }
 
-  /// Writes the samples that a recorder takes at each flush.
+  /// Adds the samples that a recorder takes at each flush.
   void sample(time_ns time);
-  /// The number of live blocks; `write_live` writes a row for each of these blocks.
+  /// The number of live blocks. `write_live` writes one row for each of them.
   std::uint64_t live_blocks() const { return live_.size(); }
   void write_live(trace::event_id checkpoint, time_ns time);
   /// Ends the process.
@@ -77,7 +79,7 @@ class program {
   struct item {
     action what = action::run;
     const operation* of = nullptr;
-    std::uint32_t scale = 64;  ///< Factor for sizes and durations, in 64ths; for `admit` the number of tokens.
+    std::uint32_t scale = 64;  ///< The factor for sizes and durations, in 64ths; for `admit`, the number of tokens.
     const char* name = nullptr;
   };
   struct held {
@@ -101,9 +103,9 @@ class program {
 
   void run(const operation& o, std::uint32_t scale);
   void give_birth(const operation& o, std::uint32_t scale);
-  /// Allocates a framework block.
+  /// Allocates a block of the framework.
   void allocate(std::uint64_t bytes, bool autograd, trace::stack_id stack);
-  /// Allocates some of the kept blocks. Returns false once there are all.
+  /// Allocates some of the kept blocks. Returns false once all of them are allocated.
   bool keep_more();
   void kill(slot s);
   void add_segment(const caching_allocator::place& place, bool autograd, trace::stack_id stack);
@@ -124,7 +126,7 @@ class program {
   Row row(time_ns time, bool autograd = false) const;
   void touch(const operation& o, time_ns begin, trace::string_id name);
   trace::event_id call(std::string_view name, time_ns begin, time_ns end, const operation& o, std::uint64_t bytes);
-  /// When a recorder would receive the record of device work that ends at `end`: at the next flush.
+  /// Returns when a recorder would receive the record of device work that ends at `end`: at the next flush.
   time_ns delivery(time_ns end);
 
   common_state& common_;
@@ -141,9 +143,9 @@ class program {
   trace::graph_id graph_;
 
   time_ns now_ = 0;
-  time_ns busy_until_ = 0;  ///< When the stream has done its queued work.
+  time_ns busy_until_ = 0;  ///< When the stream will have finished its queued work.
   time_ns ready_ = 0;
-  time_ns held_back_until_ = 0;  ///< No records arrive before then, because of a long kernel.
+  time_ns held_back_until_ = 0;  ///< No record arrives before this time, because a long kernel is running.
   time_ns last_device_sample_ = -1;
   std::uint64_t correlation_ = 0;
   std::uint64_t steps_ = 0;
@@ -151,12 +153,13 @@ class program {
   trace::kernel_event collective_;  ///< The collective kernel whose end is not yet known.
 
   caching_allocator allocator_;
-  std::vector<held> tensors_;  ///< The block of each tensor, by slot.
+  std::vector<held> tensors_;  ///< The block of each tensor, indexed by slot.
   std::vector<slot> late_deaths_;
-  std::vector<bool> lasting_;                                  ///< By slot: the tensor lives as long as the program.
-  std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Segment address to block id.
-  std::map<std::uint64_t, trace::alloc_event> live_;           ///< Live blocks by block id.
-  std::uint64_t pinned_ = 0;                                   ///< Address of the pinned staging buffer.
+  std::vector<bool> lasting_;                                  ///< For each slot, whether its tensor is kept until the
+                                                               ///< program ends.
+  std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Maps the address of a segment to its block id.
+  std::map<std::uint64_t, trace::alloc_event> live_;           ///< Live blocks, keyed by block id.
+  std::uint64_t pinned_ = 0;                                   ///< The address of the pinned staging buffer.
   std::uint64_t pinned_block_ = 0;
   std::uint64_t kept_ = 0;
   std::uint64_t pool_used_ = 0, pool_reserved_ = 0, next_cache_ = 0;

@@ -6,7 +6,7 @@
 namespace sluice::generate {
 namespace {
 
-constexpr time_ns settle_delay = 40'000'000;  ///< How long a free waits for the device's part of its facts.
+constexpr time_ns settle_delay = 40'000'000;  ///< How long the row of a free waits for data from the device.
 constexpr std::uint64_t pool_granule = 32 * mib;
 
 /// Device times are multiples of this many ns.
@@ -31,7 +31,7 @@ template trace::marker_event program::row<trace::marker_event>(time_ns, bool) co
 template trace::host_range_event program::row<trace::host_range_event>(time_ns, bool) const;
 
 time_ns program::delivery(time_ns end) {
-  // The driver is asked for records every 50 ms; now and then a long kernel delays them.
+  // The driver is asked for records every 50 ms. Occasionally, a long kernel delays them.
   constexpr time_ns period = 50'000'000;
   const time_ns asked = end / period * period + period;
   if (asked >= held_back_until_ && chance_.once_in(400'000)) {
@@ -102,10 +102,10 @@ void program::allocate(std::uint64_t bytes, bool autograd, trace::stack_id stack
 
 bool program::keep_more() {
   constexpr std::uint64_t at_once = 1'000;
-  constexpr std::uint64_t most_granules = 32;  // of 512 bytes
+  constexpr std::uint64_t max_granules = 32;  // A granule is 512 bytes.
   const generate_options& options = common_.options;
   for (std::uint64_t i = 0; i < at_once && kept_ < options.kept_blocks; ++i, ++kept_)
-    allocate(512 * chance_.between(1, most_granules), false, common_.kept_stack(kept_ % options.kept_stacks));
+    allocate(512 * chance_.between(1, max_granules), false, common_.kept_stack(kept_ % options.kept_stacks));
   return kept_ < options.kept_blocks;
 }
 
@@ -233,11 +233,11 @@ void program::launch(const operation& o, std::uint32_t scale) {
 }
 
 void program::resume(time_ns ready, time_ns host) {
-  // On its device, an early process has waited for the last one.
+  // On its device, a process that arrived early has waited for the process that arrived last.
   const operation& o = *todo_[next_].of;
   busy_until_ = ready + static_cast<time_ns>(o.duration) + static_cast<time_ns>(chance_.below(400));
   waiting_ = false;
-  // So it has on its host, as for the norm of all gradients: all processes leave the collective together.
+  // The host has waited, too, as it does for the norm of all gradients, so all processes leave the collective together.
   if (common_.options.timeline) wait();
   now_ = std::max(now_, host);
   if (common_.options.timeline) {
@@ -333,7 +333,7 @@ void program::define_graph() {
   definition.nodes = common_.what.graph_nodes;
   definition.name = common_.rows.file().intern("decode");
   common_.rows.now(definition);
-  // During stream capture: each graph launch touches the weights again.
+  // The graph is being captured. Each of its launches touches the weights again.
   for (const operation& o : common_.what.forward) {
     auto touched = row<trace::touch_event>(now_ += 3'000);
     touched.stream = stream_;

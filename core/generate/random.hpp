@@ -4,8 +4,8 @@
 
 namespace sluice::generate {
 
-/// Random numbers that are identical on every machine, unlike the standard library's distributions. splitmix64, from
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+/// Random numbers that are the same on every machine, unlike those of the standard library's distributions. Uses
+/// splitmix64, from Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 class random {
  public:
   explicit random(std::uint64_t seed) : state_(seed) {}
@@ -17,15 +17,17 @@ class random {
     return z ^ (z >> 31);
   }
 
-  /// Returns a number in [0, limit). `limit` > 0 and < 2^32; the bias is below 2^-32 for the limits used here.
+  /// Returns a number in [0, limit). `limit` must be above 0 and below 2^32. The bias is below 2^-32 for the limits
+  /// used here.
   std::uint64_t below(std::uint64_t limit) { return ((next() >> 32) * limit) >> 32; }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
 
   /// True with a probability of 1 / `of`.
   bool once_in(std::uint64_t of) { return below(of) == 0; }
 
-  /// Returns a value within `percent` of `typical` (by the sum of two random numbers). One value in `outlier_in` is one
-  /// to nine times `typical` larger, as if the host had been interrupted; `outlier_in` 0: no outliers.
+  /// Returns a value within `percent` of `typical`, computed from the sum of two random numbers. One value in
+  /// `outlier_in` is larger by one to nine times `typical`, as if the host had been interrupted. `outlier_in` 0: there
+  /// are no such outliers.
   std::int64_t around(std::int64_t typical, std::uint64_t percent, std::uint64_t outlier_in = 0) {
     const std::uint64_t spread = static_cast<std::uint64_t>(typical) * percent / 100;
     std::int64_t value =

@@ -21,22 +21,23 @@ using trace::time_ns;
 constexpr std::uint64_t id_limit = std::uint64_t{1} << 62;
 constexpr std::uint64_t address_granule = std::uint64_t{2} << 20;
 
-/// How much each repetition is shifted against the one before.
+/// By how much each repetition is shifted from the repetition before it.
 struct stride {
   time_ns time = 0;
   std::uint64_t event = 0, block = 0, graph = 0, correlation = 0, address = 0;
   std::int64_t steps = 0;
 };
 
-/// Results of one pass over the recording.
+/// What one pass over the recording has found.
 struct recording_scan {
   std::uint64_t events = 0;
   std::uint64_t last_event = 0, last_block = 0, last_graph = 0, last_correlation = 0;
   std::uint64_t lowest_address = UINT64_MAX, highest_address = 0;
   std::int64_t last_step = -1;
-  /// By block: the free event that would end it at the end of its repetition,
+  /// For each block, the free event that would free it at the end of its repetition.
   std::unordered_map<std::uint64_t, trace::free_event> born;
-  std::unordered_set<std::uint64_t> freed;  ///< and the blocks freed in the recording. Rows of both come in any order.
+  std::unordered_set<std::uint64_t> freed;  ///< The blocks that are freed in the recording. Allocations and frees may
+                                            ///< come in any order.
 };
 
 template <class Row>
@@ -96,7 +97,7 @@ Row moved(Row row, const stride& by, std::uint64_t times) {
     saturating_add(row.monotonic, shift);
     saturating_add(row.realtime, shift);
     row.tsc += static_cast<std::uint64_t>(shift) * 21 /
-               10;  // Of a usual clock: only differences between neighbours mean anything.
+               10;  // A plausible clock value: only the differences between neighbours matter.
   }
   return row;
 }
@@ -125,7 +126,7 @@ void copy_tables(const trace::tables& from, trace::file_writer& to, time_ns late
   copy_table(from.sources, to);
 }
 
-/// Frees for the blocks that a repetition leaves live, sorted, so that equal input gives equal bytes.
+/// Returns frees for the blocks that a repetition leaves live, sorted, so that equal inputs produce equal bytes.
 std::vector<trace::free_event> endings(const recording_scan& seen, time_ns end) {
   std::vector<trace::free_event> all;
   for (const auto& [block, row] : seen.born) {
@@ -206,7 +207,8 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
       if (!trace::is_event(type)) continue;
       if (auto on = task.go_on(static_cast<double>(i) / static_cast<double>(times), to); !on)
         return tl::unexpected<error>(on.error());
-      // When the kinds start over, the recorder had flushed. Flush here too, so that late rows stay as late.
+      // If the kinds of rows start over, the recorder had flushed here. Flush, too, so that late rows are as late as in
+      // `from`.
       if (type <= before) {
         if (const auto flushed = file->flush(); !flushed) return tl::unexpected<error>(flushed.error());
       }
@@ -221,7 +223,7 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
     for (const trace::free_event& row : ends) file->add(moved(row, *by, i));
     written += ends.size();
   }
-  const auto closed = analysis::finalize(*file, {.cancel = task.cancelled});
+  const auto closed = summary::finalize(*file, {.cancel = task.cancelled});
   if (!closed) return tl::unexpected<error>(closed.error());
   if (auto on = task.go_on(1, to); !on) return tl::unexpected<error>(on.error());
   if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());

@@ -9,10 +9,11 @@
 namespace sluice::generate {
 
 /// Repeats the recording `from` until `to` has at least `events` events. The repetitions follow one another in time,
-/// each with its own blocks, events, correlations, graphs and addresses; table rows are written once. Blocks live at
-/// the end of a repetition are freed there, except in the last one. O(events) time; memory for the recording's tables
-/// and its never-freed blocks. Errors: those of reading and writing; invalid_argument if the recording has no events,
-/// or ids so large that those of two repetitions would collide; cancelled.
+/// and each has its own blocks, events, correlations, graphs and addresses; rows of tables are written only once.
+/// Blocks that are live at the end of a repetition are freed there, except in the last repetition. Takes O(events)
+/// time, and memory for the tables and the never-freed blocks of the recording. Errors: those of reading and writing;
+/// invalid_argument if the recording has no events, or if its ids are so large that those of two repetitions would
+/// collide; cancelled.
 [[nodiscard]] result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to,
                                      const long_task& task = {});
 

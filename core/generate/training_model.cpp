@@ -1,5 +1,5 @@
-// A training step of a small GPT as PyTorch runs it: 5 blocks, Adam with foreach kernels. Sizes, launches, touches and
-// lifetimes are rounded from the recording in assets/recordings.
+// A training step of a small GPT, as PyTorch runs it: 5 blocks, and Adam with foreach kernels. Sizes, launches, touches
+// and lifetimes are rounded values from the recording in assets/recordings.
 #include "core/generate/model_builder.hpp"
 
 namespace sluice::generate {
@@ -35,7 +35,7 @@ constexpr auto gelu = "void at::native::vectorized_elementwise_kernel<4, GeluCUD
 constexpr auto gelu_back = "void at::native::vectorized_elementwise_kernel<4, GeluBackwardCUDAKernelImpl>(int)";
 constexpr auto reduce = "void at::native::reduce_kernel<128, 4, ReduceOp<float, sum_functor>>(ReduceOp)";
 
-/// A parameter and the optimizer's state for it.
+/// A parameter, and the optimizer's state for that parameter.
 struct parameter {
   slot value, gradient, mean, square, root;
   std::uint64_t bytes;
@@ -103,7 +103,7 @@ class training_builder : public model_builder {
     }
     head_weight_ = add_parameter(words * width * 4);
     head_bias_ = add_parameter(words * 4);
-    // Adam's state, created in its first step.
+    // The state of Adam, which is created in its first step.
     enter(frame("_init_group", "torch/optim/adam.py", 178));
     for (const parameter& p : all_) {
       launch({"void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>(int)", 2'000, 64},
@@ -178,7 +178,8 @@ class training_builder : public model_builder {
     leave();
   }
 
-  /// Backward pass of a linear layer: gradients of its input, its weight (by a split sum) and its bias.
+  /// The backward pass of a linear layer: computes the gradients of its input, its weight (by a split sum) and its
+  /// bias.
   void linear_back(slot out_gradient, slot in_gradient, std::uint64_t in_bytes, slot in, const parameter& weight,
                    const parameter& bias, std::uint32_t duration, std::vector<slot> deaths) {
     launch({gemm_b, duration, 32, 4, 128, 126, 13'056}, {{in_gradient, in_bytes}},
@@ -249,11 +250,11 @@ class training_builder : public model_builder {
     autograd = false;
   }
 
-  /// Kernels over lists of all parameters' tensors. The argument space has room for more, and still contains addresses
-  /// from the previous launch (`left`), which count as touches.
+  /// Kernels over lists of the tensors of all parameters. The argument space is larger than needed, so it still
+  /// contains addresses from the previous launch (`left`), which count as touches.
   void foreach_kernel(const std::string& functor, std::uint32_t duration, std::vector<slot parameter::*> lists,
                       std::vector<slot parameter::*> left = {}, bool roots_born = false, bool roots_die = false) {
-    // As many tensors as fit into the kernel arguments.
+    // As many tensors as fit into the kernel's arguments.
     const std::size_t most = 110 / lists.size();
     lists.insert(lists.end(), left.begin(), left.end());
     for (std::size_t from = 0; from < all_.size(); from += most) {

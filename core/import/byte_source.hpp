@@ -8,7 +8,7 @@
 
 namespace sluice::importing {
 
-/// Reads the next bytes of a content into a buffer. Returns their number, 0 at the end.
+/// A function that reads the next bytes of an input into a buffer and returns their number, or 0 at the end.
 using byte_source = std::function<result<std::size_t>(std::span<std::byte>)>;
 
 }  // namespace sluice::importing

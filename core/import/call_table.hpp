@@ -9,9 +9,10 @@
 
 namespace sluice::importing {
 
-/// Maps correlation ids to the calls of an imported trace, to join them with device work. With several processes, the
-/// key has the process number in the upper bits; 0 means no id. Consecutive ids, the usual case, share pages: 27 bytes
-/// per call and one hash lookup per eight calls. Scattered ids take up to 220 bytes per call. Not thread-safe.
+/// Maps correlation ids to the calls of an imported trace, to find the call that requested device work. If there are
+/// several processes, keys contain the process number in their upper bits; the key 0 means no id. Usually ids are
+/// consecutive and share pages, which takes 27 bytes per call and one hash lookup per eight calls. Scattered ids take
+/// up to 220 bytes per call. Not thread-safe.
 class call_table {
  public:
   struct call {
@@ -24,21 +25,21 @@ class call_table {
     [[nodiscard]] trace::thread_id thread_of() const { return static_cast<trace::thread_id>(thread); }
     [[nodiscard]] trace::process_id process_of() const { return static_cast<trace::process_id>(process); }
   };
-  /// Replaces a call with the same key. Amortized O(1).
+  /// Adds a call, or replaces the call with the same key. Amortized O(1).
   void put(std::uint64_t key, const call& made);
-  /// The call with that key; null if there is none. O(1).
+  /// Returns the call with that key, or null if there is none. O(1).
   [[nodiscard]] const call* find(std::uint64_t key);
 
  private:
   static constexpr unsigned page_bits = 3;
   using page = std::array<call, std::size_t{1} << page_bits>;
   struct slot {
-    std::uint64_t number = 0;  ///< Page number + 1; 0: free.
+    std::uint64_t number = 0;  ///< The page number + 1; 0 if the slot is free.
     page* at = nullptr;
   };
   [[nodiscard]] slot& slot_of(std::uint64_t number);
 
-  std::vector<slot> slots_;  ///< Its size is a power of two.
+  std::vector<slot> slots_;  ///< A hash table, whose size is a power of two.
   std::deque<page> pages_;
   slot last_;
 };

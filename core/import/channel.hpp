@@ -6,11 +6,12 @@
 
 namespace sluice::importing {
 
-/// Thread-safe queue that passes items from one thread to another in order. Has no size limit: its users reuse a few items.
+/// A thread-safe queue that passes items from one thread to another in order. Needs no size limit, because its users
+/// pass the same few items back and forth.
 template <class Thing>
 class channel {
  public:
-  /// Returns false if the channel is closed.
+  /// Adds an item. Returns false if the channel is closed.
   bool put(Thing thing) {
     {
       const std::lock_guard lock(mutex_);
@@ -21,7 +22,7 @@ class channel {
     return true;
   }
 
-  /// Waits for the next item. Returns false once the channel is closed and empty.
+  /// Waits for the next item and removes it. Returns false when the channel is closed and empty.
   bool take(Thing& into) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
@@ -31,7 +32,7 @@ class channel {
     return true;
   }
 
-  /// Ends the channel: no more items are accepted. With `drop`, waiting items are discarded.
+  /// Closes the channel, which then accepts no more items. `drop`: discard the items in it.
   void close(bool drop = false) {
     {
       const std::lock_guard lock(mutex_);

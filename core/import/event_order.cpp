@@ -12,7 +12,7 @@ trace::time_ns event_order::next(trace::time_ns time, bool is_free) {
   }
   moment now{time, time, false};
   const bool has_before = behind != moments_.begin();
-  // What comes before may have been moved to here, and beyond.
+  // An earlier event may have been moved to this time, or beyond it.
   if (has_before && std::prev(behind)->last >= time) {
     now.last = std::prev(behind)->last;
     now.allocated = std::prev(behind)->allocated;
@@ -24,8 +24,8 @@ trace::time_ns event_order::next(trace::time_ns time, bool is_free) {
     return now.last;
   }
   moments_.insert(behind, now);
-  if (moments_.size() > most_times) {
-    moments_.erase(moments_.begin(), moments_.begin() + static_cast<std::ptrdiff_t>(most_times / 2));
+  if (moments_.size() > max_times) {
+    moments_.erase(moments_.begin(), moments_.begin() + static_cast<std::ptrdiff_t>(max_times / 2));
   }
   return now.last;
 }

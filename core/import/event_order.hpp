@@ -7,32 +7,32 @@
 
 namespace sluice::importing {
 
-/// Keeps the order that allocations and frees have in a file, where several have the same time: clocks of files count
-/// microseconds, and a block may live for less. A free that follows an allocation at its time counts 1 ns later, and so
-/// does what follows it; all else keeps its time. So memory in use has the same highs as one event after the other has,
-/// and each block lives for 1 ns at least.
+/// Preserves a file's order of allocations and frees that have the same time: times in many files are in microseconds,
+/// and a block may be allocated and freed in the same one. A free that follows an allocation with the same time is
+/// moved by 1 ns, as are the later events with that time; all other events keep their time. As a result, peaks of
+/// memory in use are those of the file's order, and each block is live for at least 1 ns.
 ///
-/// Every importer asks this for the time of each allocation and free, in the file's order. Of events whose times go
-/// back, the last `most_times` times are remembered. Not thread-safe.
+/// Importers call `allocation` or `free` for each of these events, in the file's order. The last `max_times` times are
+/// remembered, for files in which times go backwards. Not thread-safe.
 class event_order {
  public:
-  static constexpr std::size_t most_times = 1024;
+  static constexpr std::size_t max_times = 1024;
 
-  /// When an allocation, or a free, counts that the file says is at `time`. O(1) where times do not go back; else
-  /// O(log `most_times`), and O(`most_times`) for one that is new.
+  /// Returns the time to use for an allocation or a free that has the time `time` in the file. O(1) if times do not go
+  /// backwards; otherwise O(log `max_times`), or O(`max_times`) if no other event has that time.
   [[nodiscard]] trace::time_ns allocation(trace::time_ns time) { return next(time, false); }
   [[nodiscard]] trace::time_ns free(trace::time_ns time) { return next(time, true); }
 
  private:
   struct moment {
     trace::time_ns said = 0;  ///< The time in the file.
-    trace::time_ns last = 0;  ///< When the last event of that time counts.
-    bool allocated = false;   ///< Whether that event is an allocation.
+    trace::time_ns last = 0;  ///< The time used for the last event that has the time `said`.
+    bool allocated = false;   ///< True if that event is an allocation.
   };
 
   [[nodiscard]] trace::time_ns next(trace::time_ns time, bool is_free);
 
-  std::vector<moment> moments_;  ///< By time.
+  std::vector<moment> moments_;  ///< Sorted by time.
 };
 
 }  // namespace sluice::importing

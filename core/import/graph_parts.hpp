@@ -10,18 +10,18 @@
 
 namespace sluice::importing {
 
-/// Joins the parts of a graph's copies. The driver may run one copy of a graph as two kernels, each of which CUPTI
-/// reports as a copy of all the bytes (https://github.com/pytorch/pytorch/issues/191284): one node of one launch, one
-/// right behind the other. They become one copy, from the first's begin to the last's end. What a graph's loop runs
-/// again is a copy of its own: the kernel that decides about the loop runs before it.
+/// Joins the parts of copies in graphs. The driver may run one copy of a graph as two kernels, each of which CUPTI
+/// reports as a copy of all bytes (https://github.com/pytorch/pytorch/issues/191284). Copies of the same node and
+/// launch that directly follow each other become one copy, from the start of the first to the end of the last. A copy
+/// that a loop in the graph repeats remains separate, because the kernel with the loop's condition runs in between.
 class graph_parts {
  public:
-  static constexpr std::string_view words =
-      "parts of graphs' copies, each reported with all the bytes: one copy each is here";
-  /// The longest pause between two parts, which is what two kernels of a stream have between them.
+  static constexpr std::string_view words = "parts of graph copies, each reported with all bytes: joined into one copy";
+  /// The longest pause between two parts, in ns: the usual gap between two kernels of a stream.
   static constexpr trace::time_ns longest_pause = 2000;
 
-  /// Takes a copy, about in order of time, and calls `write` with those that are complete. O(log nodes).
+  /// Adds a copy; copies must come in approximate order of time. Calls `write` with each copy that is now complete.
+  /// O(log nodes).
   template <class Write>
   void add(const trace::transfer_event& made, Write&& write) {
     if (made.graph_node == 0) return write(made);
@@ -32,19 +32,19 @@ class graph_parts {
       return;
     }
     if (!fresh) write(std::exchange(known->second, made));
-    if (held_.size() > most_held) finish(write);
+    if (held_.size() > max_held) finish(write);
   }
-  /// Calls `write` with the copies that are held back.
+  /// Calls `write` with the remaining copies. Call after the last `add`.
   template <class Write>
   void finish(Write&& write) {
     for (const auto& [node, copy] : held_) write(copy);
     held_.clear();
   }
-  /// The number of rows that were joined with the one before.
+  /// The number of copies that were joined with the previous one.
   [[nodiscard]] std::uint64_t joined() const { return joined_; }
 
  private:
-  static constexpr std::size_t most_held = 65536;  // Nodes; 250 bytes each.
+  static constexpr std::size_t max_held = 65536;  // The most nodes held, of 250 bytes each.
 
   static bool is_part(const trace::transfer_event& first, const trace::transfer_event& next) {
     return next.correlation == first.correlation && next.correlation != 0 && next.stream == first.stream &&
@@ -53,7 +53,7 @@ class graph_parts {
            next.end >= first.end;
   }
 
-  std::map<std::pair<trace::process_id, std::uint64_t>, trace::transfer_event> held_;  ///< By process and node.
+  std::map<std::pair<trace::process_id, std::uint64_t>, trace::transfer_event> held_;  ///< Keyed by process and node.
   std::uint64_t joined_ = 0;
 };
 

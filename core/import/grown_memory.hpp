@@ -8,16 +8,18 @@
 
 namespace sluice::importing {
 
-/// Memory of which a file has only the sum at some times. A block stands for what the sum grew by between two of them;
-/// when the sum shrinks, the newest blocks end, and what is left of one goes on as a block of its own. Not thread-safe.
+/// Creates blocks for memory of which a file has only the total at some times. Each block represents the growth of the
+/// total between two times. When the total shrinks, the newest blocks are freed; the rest of a partly freed block
+/// becomes a new block. Not thread-safe.
 class grown_memory {
  public:
-  /// `like`: what the blocks have in common. `blocks`: the number of blocks in the trace, which outlives this.
+  /// `like` has the attributes that all blocks share. `blocks` counts the blocks in the trace and must outlive this
+  /// object.
   grown_memory(trace::file_writer& out, const trace::alloc_event& like, std::string_view category,
                std::uint64_t& blocks);
 
-  /// The sum from `time` on, in bytes. Of several at one time each counts 1 ns after the one before it. Returns when it
-  /// counts.
+  /// Sets the total in bytes from `time` on. If the previous total has the same time, uses a time 1 ns after that of
+  /// the previous total. Returns the time used.
   trace::time_ns set(trace::time_ns time, std::uint64_t bytes);
 
  private:
@@ -30,10 +32,10 @@ class grown_memory {
 
   trace::file_writer& out_;
   trace::alloc_event like_;
-  trace::string_id category_{};  ///< None: the file has no categories.
+  trace::string_id category_{};  ///< None if the file has no categories.
   std::uint64_t& blocks_;
   std::uint64_t sum_ = 0;
-  trace::time_ns said_ = INT64_MIN, counted_ = INT64_MIN;  ///< When the last sum was.
+  trace::time_ns said_ = INT64_MIN, counted_ = INT64_MIN;  ///< The last total's time in the file, and the one used.
   std::vector<block> live_;
 };
 

@@ -1,4 +1,4 @@
-// Whether a file is a recording, for those who show whole folders: formats that many programs write must say what they hold.
+// Detects recordings when listing folders: files of formats that many programs write must have the keys of a recording.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -33,7 +33,7 @@ bool holds_recording(const std::string& path) {
   if (!source) return false;
   const std::string_view head(reinterpret_cast<const char*>(source->head().data()), source->head().size());
   switch (recognise(path)) {
-    // Their content is theirs alone.
+    // These formats are unambiguous.
     case format::sluice:
     case format::rmm_csv:
     case format::torch_snapshot_json:
@@ -51,7 +51,7 @@ bool holds_recording(const std::string& path) {
       return has_any(head, snapshot_keys);
     case format::nsys_sqlite:
       return is_nsys_export(path);
-    case format::torch_timeline:  // Lists of numbers do not say what they are of.
+    case format::torch_timeline:  // Lists of numbers do not show their meaning.
     case format::unknown:
       return false;
   }

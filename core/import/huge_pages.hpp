@@ -10,19 +10,20 @@
 #include <utility>
 #include <vector>
 
-/// Memory for imports, which fill much of it once, in pages of 2 MiB if available. A page fault costs 1 to 3 us; with 4
-/// KiB pages, faults were half the time of importing a snapshot. On a virtual machine, a page never used before costs
-/// ten times as much, whatever its size, so importers touch as little memory as possible.
+/// Allocates memory in pages of 2 MiB if available, for importers, which fill large buffers once. A page fault takes 1
+/// to 3 us; with pages of 4 KiB, faults took half the time of importing a snapshot. On a virtual machine, a page that
+/// was never used before takes ten times as long, whatever its size, so importers touch as little memory as possible.
 namespace sluice::importing {
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-/// Allocates at least `bytes`; below a huge page, from malloc. Null if out of memory. Free it with std::free.
+/// Allocates at least `bytes`, from malloc if that is less than a huge page. Returns null if out of memory. The caller
+/// must free the memory with std::free.
 [[nodiscard]] inline void* allocate_huge(std::size_t bytes) {
   if (bytes < huge_page) return std::malloc(bytes);
   const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
   void* memory = std::aligned_alloc(huge_page, whole);
-  if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);  // Huge pages are optional.
+  if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);  // May fail: huge pages are optional.
   return memory;
 }
 
@@ -46,8 +47,8 @@ struct huge_allocator {
 template <class T>
 using huge_vector = std::vector<T, huge_allocator<T>>;
 
-/// A list that grows item by item and may become large. Growing moves pages without copying bytes, and unused capacity
-/// is never touched. Throws std::bad_alloc if out of memory.
+/// A list that grows item by item and may become large. To grow, it remaps pages instead of copying bytes, and never
+/// touches unused capacity. Throws std::bad_alloc if out of memory.
 template <class T>
 class huge_list {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -77,7 +78,7 @@ class huge_list {
   }
 
  private:
-  static constexpr std::size_t small = std::size_t{256} << 10;  // In bytes. Up to this size, use malloc.
+  static constexpr std::size_t small = std::size_t{256} << 10;  // Lists of up to this many bytes are from malloc.
 
   [[nodiscard]] bool is_mapped() const { return bytes() > small; }
   void release() {
@@ -117,7 +118,7 @@ class huge_list {
   std::size_t capacity_ = 0;
 };
 
-/// A fixed number of zeros. Pages cost nothing until they are written.
+/// A fixed number of items that are initially zero. Pages take no memory until they are written to.
 template <class T>
 class zeros {
   static_assert(std::is_trivially_copyable_v<T>);

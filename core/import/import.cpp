@@ -14,7 +14,7 @@
 namespace sluice::importing {
 namespace {
 
-constexpr std::size_t most_kinds = 100;  // Kinds of things that were not understood.
+constexpr std::size_t max_kinds = 100;  // Kinds of problems that are counted.
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -44,7 +44,7 @@ std::string known_formats() {
   return all;
 }
 
-/// Why a file that no importer knows is not read.
+/// The error for a file that no importer can read.
 error refusal(const input& source) {
   const std::string& path = source.path();
   if (source.file_bytes() == 0) return {error_code::foreign, "is empty", path, error::no_offset, {}};
@@ -54,8 +54,7 @@ error refusal(const input& source) {
   if (const unread_format* known = find_unread_format(text_of(source.head()), path)) {
     return {error_code::foreign, std::string(known->is), path, error::no_offset, std::string(known->hint)};
   }
-  return {
-      error_code::foreign, "is of no format that can be read; expected " + known_formats(), path, error::no_offset, {}};
+  return {error_code::foreign, "has an unknown format; expected " + known_formats(), path, error::no_offset, {}};
 }
 
 void add(std::vector<count>& to, std::string_view what, std::uint64_t number, std::uint64_t offset) {
@@ -122,7 +121,7 @@ void job::read(std::string_view what, std::uint64_t number) { add(report_.read, 
 void job::not_understood(std::string_view what, std::uint64_t number, std::uint64_t offset) {
   auto& kinds = report_.not_understood;
   const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const count& c) { return c.what == what; });
-  add(kinds, known || kinds.size() < most_kinds ? what : "things of other kinds", number, offset);
+  add(kinds, known || kinds.size() < max_kinds ? what : "rows of other kinds", number, offset);
 }
 
 void job::say(trace::severity how, std::string_view text) {
@@ -139,7 +138,7 @@ result<report> job::finish(format from) {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
   report_.from = from;
   if (const error* damage = source_.damage()) {
-    say(trace::severity::warning, damage->to_string() + ": what was before that is here");
+    say(trace::severity::warning, damage->to_string() + ": everything before it was imported");
   }
   const auto note = [&](trace::severity how, std::string text) { said_.push_back({how, std::move(text)}); };
   note(trace::severity::info, "imported from " + std::filesystem::path(source_.path()).filename().string() + " (" +
@@ -157,10 +156,10 @@ result<report> job::finish(format from) {
     writer_->add(row);
   }
   report_.events = writer_->events();
-  analysis::finalize_options ending;
-  ending.least_events = with_.least_summed_up;
+  summary::finalize_options ending;
+  ending.min_events = with_.min_summed_up;
   ending.cancel = with_.cancel;
-  if (auto closed = analysis::finalize(*writer_, ending); !closed) return tl::unexpected(closed.error());
+  if (auto closed = summary::finalize(*writer_, ending); !closed) return tl::unexpected(closed.error());
   // After a cancel, the file would be readable but its summary incomplete.
   if (auto wanted = advance(1); !wanted) return tl::unexpected(wanted.error());
   if (auto published = writer_->publish(); !published) return tl::unexpected(published.error());
@@ -172,7 +171,7 @@ result<report> import_file(const std::string& path, const std::string& out, cons
   if (!source) return tl::unexpected(source.error());
   const format from = recognise(*source);
   if (from == format::sluice) {
-    return fail(error_code::invalid_argument, "is a Sluice recording already", path, "open it as it is");
+    return fail(error_code::invalid_argument, "is already a Sluice recording", path, "open it directly");
   }
   const importer* known = importer_of(from);
   if (known == nullptr) return tl::unexpected(refusal(*source));
@@ -202,11 +201,11 @@ result<std::shared_ptr<trace::file>> open_any(const std::string& path, const opt
   if (auto made = import_file(path, imported, with); !made) {
     error& why = made.error();
     if (why.file == imported && why.code == error_code::no_space) {
-      // The scratch file is ours: the user knows the file to be read, and can choose the folder.
-      why.message = "has to be imported, for which there is too little room in " + scratch_place() + ": " + why.message;
+      // Report the user's file instead of the scratch file. The user can choose another folder.
+      why.message = "must be imported, but there is too little space in " + scratch_place() + ": " + why.message;
       why.file = path;
       why.offset = error::no_offset;
-      why.hint = "name a folder with space in TMPDIR";
+      why.hint = "set TMPDIR to a folder with more space";
     }
     return tl::unexpected(why);
   }

@@ -15,7 +15,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-/// True if it begins with the PROTO opcode of protocols 2 to 5.
+/// True if it starts with the PROTO opcode of protocols 2 to 5.
 bool is_pickle(std::string_view head, const std::string& /*path*/) {
   return head.size() > 2 && head[0] == '\x80' && head[1] >= '\x02' && head[1] <= '\x05';
 }
@@ -26,12 +26,12 @@ bool is_rmm_csv(std::string_view head, const std::string& /*path*/) {
   return head.starts_with("Thread,Time,Action,Pointer,Size,Stream");
 }
 
-/// True if it begins with an object or an array: Chrome's format allows both.
+/// True if it starts with an object or an array: Chrome's format allows both.
 bool is_json(std::string_view head) {
   if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
   const auto first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || (head[first] != '{' && head[first] != '[')) return false;
-  // Some writers begin each element with a comma, the first too.
+  // Some writers put a comma before each element, including the first.
   const auto second = head.find_first_not_of(head[first] == '[' ? " \t\r\n," : " \t\r\n", first + 1);
   if (second == std::string_view::npos) return false;
   return head[first] == '{' ? head[second] == '"' || head[second] == '}' : head[second] == '{' || head[second] == ']';
@@ -41,13 +41,13 @@ bool is_chrome_json(std::string_view head, const std::string& /*path*/) {
   return is_json(head) && !is_nsys_lines(head);
 }
 
-/// What of `head` is not blank, behind a byte order mark.
+/// The part of `head` after a byte order mark and blanks.
 std::string_view solid_of(std::string_view head) {
   if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
   return head.substr(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
 }
 
-/// True if `head` begins with these characters, between which there may be blanks.
+/// True if `head` starts with these characters, possibly with blanks between them.
 bool begins_with(std::string_view head, std::string_view characters) {
   for (const char each : characters) {
     head = solid_of(head);

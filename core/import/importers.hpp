@@ -6,7 +6,8 @@
 #include "core/import/import.hpp"
 #include "core/import/job.hpp"
 
-/// The importers. To add a format: a file with an `import_...` function, a value in `format`, a line in the table.
+/// The table of importers. To add a format, add a file with an `import_...` function, a value of `format`, and a line
+/// in the table in importers.cpp.
 namespace sluice::importing {
 
 result<void> import_ascend_memory(job& work);
@@ -25,14 +26,14 @@ result<void> import_xspace(job& work);
 
 struct importer {
   format which = format::unknown;
-  const char* name = "";  ///< For the user: "PyTorch memory snapshot".
-  /// True if a file may be of this format: `head` is the begin of its (inflated) content, at most 4 KiB. Only those
-  /// that begin like an SQLite file are opened by their `path`.
+  const char* name = "";  ///< The name for users: "PyTorch memory snapshot".
+  /// Returns true if a file may have this format. `head` is the start of the (inflated) content, at most 4 KiB. The
+  /// file at `path` is opened only if `head` is that of an SQLite file.
   bool (*recognises)(std::string_view head, const std::string& path) = nullptr;
   result<void> (*run)(job& work) = nullptr;
 };
 
-/// All importers, in the order in which they are tried.
+/// Returns all importers, in the order in which they are tried.
 [[nodiscard]] std::span<const importer> importers();
 
 }  // namespace sluice::importing

@@ -14,7 +14,7 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t head_bytes = 4096;
-constexpr std::size_t stored_bytes = std::size_t{256} << 10;  // Bytes read from a compressed file at a time.
+constexpr std::size_t stored_bytes = std::size_t{256} << 10;  // Bytes read at once from a compressed file.
 constexpr int gzip_only = 15 + 16;                            // zlib's window bits, with a gzip header.
 
 }  // namespace
@@ -22,7 +22,7 @@ constexpr int gzip_only = 15 + 16;                            // zlib's window b
 struct input::state {
   std::string path;
   int fd = -1;
-  std::uint64_t size = 0;    ///< On disk.
+  std::uint64_t size = 0;    ///< The size of the file on disk.
   std::uint64_t offset = 0;  ///< Bytes read from the file.
   std::uint64_t given = 0;   ///< Bytes of content returned.
   bool compressed = false;
@@ -30,11 +30,11 @@ struct input::state {
   bool between_members = false;  ///< A gzip file may have several members in sequence.
   bool ended = false;
   std::optional<error> failure;  ///< Returned by the next read.
-  std::optional<error> damage;   ///< Of the gzip file: the content ends there.
+  std::optional<error> damage;   ///< The damage of the gzip file, at which the content ends.
   z_stream stream{};
   std::vector<std::byte> stored;
   std::vector<std::byte> head;
-  byte_source converted;  ///< Gives the content instead of the file, if set.
+  byte_source converted;  ///< Provides the content instead of the file, if set.
   std::function<double()> share_converted;
 
   ~state() {
@@ -53,7 +53,7 @@ struct input::state {
     if (inflating) inflateEnd(&stream);
     stream = {};
     inflating = inflateInit2(&stream, gzip_only) == Z_OK;
-    if (!inflating) return fail(error_code::io, "zlib cannot start", path);
+    if (!inflating) return fail(error_code::io, "cannot start zlib", path);
     stored.resize(stored_bytes);
     return {};
   }
@@ -68,7 +68,7 @@ struct input::state {
     }
   }
 
-  /// What was inflated before an error is handed out first.
+  /// Returns inflated bytes before an error first.
   result<std::size_t> read_inflated(std::span<std::byte> into) {
     const std::size_t made = failure ? 0 : inflate_into(into);
     if (made == 0 && failure) return tl::unexpected(*failure);
@@ -95,7 +95,7 @@ struct input::state {
         continue;
       }
       if (between_members) {
-        // Like gzip, ignore data after a member that is not another one, such as padding.
+        // Like gzip, ignores data after a member that is not another one, such as padding.
         ended = *stream.next_in != 0x1f;
         if (ended) break;
         inflateReset(&stream);
@@ -130,7 +130,7 @@ result<input> input::open(const std::string& path) {
   s->path = path;
   auto found = regular_file::open(path);
   if (!found) {
-    if (found.error().code == error_code::foreign) found.error().hint = "name the file that the other tool wrote";
+    if (found.error().code == error_code::foreign) found.error().hint = "pass the file that the other tool wrote";
     return tl::unexpected(found.error());
   }
   s->size = found->bytes();

@@ -12,14 +12,14 @@
 
 namespace sluice::importing {
 
-/// A foreign file as a stream of bytes, inflated if it is gzip. Uses `pread` and `read`, so a file that gets truncated
-/// gives an error, not a signal. Use from one thread.
+/// A foreign file as a stream of bytes, inflated if it is gzip. Uses `pread` and `read` instead of a mapping, so that a
+/// file that is truncated while it is read causes an error, not a signal. Use from one thread.
 class input {
  public:
-  /// Errors: not_found; io, also if it is not a regular file.
+  /// Opens a file. Errors: not_found; io, also if it is not a regular file.
   [[nodiscard]] static result<input> open(const std::string& path);
-  /// The content of `path` as another format: `read` gives its bytes, and `share` the share of the file that was read for
-  /// them. Errors: those of `open`.
+  /// Opens a file whose content the caller converts: `read` returns the converted bytes, and `share` the fraction of
+  /// the file that has been read for them. Errors: those of `open`.
   [[nodiscard]] static result<input> open_as(const std::string& path, byte_source read, std::function<double()> share);
   input(input&&) noexcept;
   input& operator=(input&&) noexcept;
@@ -27,15 +27,15 @@ class input {
 
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] bool compressed() const;
-  /// The size on disk.
+  /// The size of the file on disk.
   [[nodiscard]] std::uint64_t file_bytes() const;
-  /// The first bytes of the content, at most 4 KiB. Empty for an empty file or a corrupt gzip file.
+  /// The first bytes of the content, at most 4 KiB. Empty if the file is empty or is a corrupt gzip file.
   [[nodiscard]] std::span<const std::byte> head() const;
 
-  /// Reads the next bytes of the content into `into`. Returns how many, 0 at the end. A gzip file that is damaged or
-  /// cut off ends at the damage: see `damage`. Errors: io.
+  /// Reads the next bytes of the content into `into`. Returns their number, or 0 at the end. The content of a gzip file
+  /// that is damaged or truncated ends at the damage, which `damage` describes. Errors: io.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
-  /// What is wrong with the gzip file, once `read` has reached the damage. Null: nothing so far.
+  /// The error of a damaged gzip file; null until `read` reaches the damage.
   [[nodiscard]] const error* damage() const;
   /// The share of the file that has been read, 0..1.
   [[nodiscard]] double share_read() const;

@@ -8,14 +8,15 @@
 
 namespace sluice::importing {
 
-/// Finds kernels whose end was not recorded: three later kernels of their stream begin and end inside them. (One kernel
-/// may overlap the end of the one before it, so that is no sign.) Ignores kernels of graphs. Not thread-safe.
+/// Detects kernels whose end was not recorded: three later kernels of the same stream start and end inside such a
+/// kernel. One later kernel is not enough, because it may overlap the end of the previous kernel. Ignores kernels of
+/// graphs. Not thread-safe.
 class kernel_overruns {
  public:
   static constexpr std::string_view words =
-      "kernels that run on while others of their stream begin and end: their durations cannot be right";
+      "kernels that contain several later ones of their stream: their durations cannot be right";
 
-  /// Adds a kernel. Call about in order of time for each stream. O(1).
+  /// Adds a kernel. The kernels of a stream must be added in approximate order of time. O(1).
   void add(const trace::kernel_event& made) {
     constexpr std::uint64_t several = 3;
     if (made.graph_node != 0 || made.end == trace::unknown_time || made.stream == trace::stream_id::none) return;
@@ -29,7 +30,7 @@ class kernel_overruns {
   [[nodiscard]] std::uint64_t found() const { return found_; }
 
  private:
-  /// The kernel of a stream that ends last, and how many later ones lie inside it.
+  /// The kernel with the latest end on a stream, and the number of later kernels inside it.
   struct longest {
     trace::time_ns begin = 0, end = INT64_MIN;
     std::uint64_t inside = 0;

@@ -11,14 +11,15 @@
 
 namespace sluice::importing {
 
-/// Calls `take` with each line of the file, without its end, and with its offset in the content; `take` returns a
-/// result<void>. Lines longer than 256 KiB are counted. Errors: those of reading and of `take`; cancelled.
+/// Calls `take(line, offset)` for each line of the file: its text without the line end, and its offset in the content.
+/// `take` returns a result<void>. Lines longer than 256 KiB are skipped and counted. Errors: those of reading and of
+/// `take`; cancelled.
 template <class Take>
 result<void> read_lines(job& work, Take take) {
   std::vector<std::byte> buffer(std::size_t{1} << 18);
-  std::size_t kept = 0;      // Bytes of an incomplete line.
-  std::uint64_t offset = 0;  // Of the buffer's start.
-  bool skipping = false;     // In the rest of a line longer than the buffer.
+  std::size_t kept = 0;      // The bytes of an incomplete line at the start of the buffer.
+  std::uint64_t offset = 0;  // The offset of the buffer's start in the content.
+  bool skipping = false;     // The buffer starts in a line that is longer than the buffer.
   const auto give = [&](std::string_view text, std::uint64_t at) -> result<void> {
     if (text.ends_with('\r')) text.remove_suffix(1);
     return take(text, at);

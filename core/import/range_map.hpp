@@ -16,12 +16,12 @@ class range_map {
     Owner owner{};
   };
 
-  /// Adds [begin, end), which must not overlap any range. Empty ranges are ignored.
+  /// Adds the range [begin, end), which must not overlap any other range. Ignores empty ranges.
   void add(std::uint64_t begin, std::uint64_t end, Owner owner) {
     if (begin < end) ranges_[begin] = {begin, end, owner};
   }
 
-  /// The range that contains `address`, or null. O(log n).
+  /// Returns the range that contains `address`, or null if there is none. O(log n).
   [[nodiscard]] const range* find(std::uint64_t address) const {
     auto above = ranges_.upper_bound(address);
     if (above == ranges_.begin()) return nullptr;
@@ -29,7 +29,8 @@ class range_map {
     return address < below.end ? &below : nullptr;
   }
 
-  /// Removes and returns every range that overlaps [begin, end), as a whole. O(log n + removed).
+  /// Removes and returns every range that overlaps [begin, end), including its parts outside. O(log n + removed
+  /// ranges).
   std::vector<range> take(std::uint64_t begin, std::uint64_t end) {
     std::vector<range> taken;
     auto at = ranges_.upper_bound(begin);
@@ -41,7 +42,7 @@ class range_map {
     return taken;
   }
 
-  /// The parts of [begin, end) that are in no range. O(log n + overlapping).
+  /// Returns the parts of [begin, end) that are outside of all ranges. O(log n + overlapping ranges).
   [[nodiscard]] std::vector<range> gaps(std::uint64_t begin, std::uint64_t end) const {
     std::vector<range> free;
     auto at = ranges_.upper_bound(begin);

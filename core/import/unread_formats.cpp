@@ -11,44 +11,44 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr unread_format nsys_report = {"is a report of Nsight Systems, whose format is not public",
+constexpr unread_format nsys_report = {"is an Nsight Systems report, whose format is not public",
                                        "export it: nsys export --type sqlite FILE.nsys-rep, and open the .sqlite file"};
-constexpr unread_format ncu_report = {"is a report of Nsight Compute, which has no recording of a program in it",
+constexpr unread_format ncu_report = {"is an Nsight Compute report, which does not contain a recording of a program",
                                       "record with Nsight Systems or torch.profiler instead"};
-constexpr unread_format rmm_debug_log = {"is RMM's debug log, which does not say what was allocated",
-                                         "the log that is meant is the one of logging_resource_adaptor: set "
+constexpr unread_format rmm_debug_log = {"is RMM's debug log, which does not list allocations",
+                                         "use the log of logging_resource_adaptor instead: set "
                                          "RMM_LOG_FILE, or rmm.enable_logging(\"rmm.csv\")"};
-constexpr unread_format torch_file = {"is a file of torch.save (a zip archive), not a memory snapshot",
+constexpr unread_format torch_file = {"is a torch.save file (a zip archive), not a memory snapshot",
                                       "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes one"};
-constexpr unread_format zip = {"is a zip archive", "unpack it and open the recording that is in it"};
-constexpr unread_format zstd = {"is compressed with zstd", "uncompress it first: zstd -d FILE"};
-constexpr unread_format xz = {"is compressed with xz", "uncompress it first: xz -d FILE"};
-constexpr unread_format bzip2 = {"is compressed with bzip2", "uncompress it first: bzip2 -d FILE"};
-constexpr unread_format tar = {"is a tar archive", "unpack it and open the recording that is in it"};
-constexpr unread_format seven_zip = {"is a 7z archive", "unpack it and open the recording that is in it"};
+constexpr unread_format zip = {"is a zip archive", "unpack it and open the recording inside"};
+constexpr unread_format zstd = {"is compressed with zstd", "decompress it first: zstd -d FILE"};
+constexpr unread_format xz = {"is compressed with xz", "decompress it first: xz -d FILE"};
+constexpr unread_format bzip2 = {"is compressed with bzip2", "decompress it first: bzip2 -d FILE"};
+constexpr unread_format tar = {"is a tar archive", "unpack it and open the recording inside"};
+constexpr unread_format seven_zip = {"is a 7z archive", "unpack it and open the recording inside"};
 constexpr unread_format utf16 = {"is text in UTF-16", "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"};
-constexpr unread_format perfetto = {"is a Perfetto trace in its binary form, which is not read",
+constexpr unread_format perfetto = {"is a binary Perfetto trace, which is not supported",
                                     "convert it: traceconv json FILE OUT.json"};
-constexpr unread_format web_page = {"is a web page, perhaps what a server said instead of the file",
+constexpr unread_format web_page = {"is a web page, perhaps a server's message instead of the file",
                                     "download the recording itself"};
 constexpr unread_format picture_page = {
-    "is a web page with a picture of memory in it, perhaps of export_memory_timeline",
+    "is a web page with an image of memory use, perhaps from export_memory_timeline",
     "export numbers instead: prof.export_memory_timeline(\"memory.raw.json.gz\")"};
 constexpr unread_format columns = {
-    "is a table in Parquet or Arrow, which is not read",
-    "export a report of Nsight Systems as SQLite: nsys export --type sqlite FILE.nsys-rep"};
-constexpr unread_format nsys_lines = {"is an export of Nsight Systems as lines of JSON, which is not read",
+    "is a table in Parquet or Arrow, which is not supported",
+    "export the Nsight Systems report as SQLite: nsys export --type sqlite FILE.nsys-rep"};
+constexpr unread_format nsys_lines = {"is an Nsight Systems export in JSON lines, which is not supported",
                                       "export the report as SQLite: nsys export --type sqlite FILE.nsys-rep"};
-constexpr unread_format nsys_table = {"is a table of nsys stats, which sums up or lists a part of a report",
-                                      "open the .sqlite file that nsys stats made beside the report, or make one: "
-                                      "nsys export --type sqlite FILE.nsys-rep"};
-constexpr unread_format rmm_events = {"is an event log of RMM from before version 0.14, which is not read",
+constexpr unread_format nsys_table = {"is a table of nsys stats, which has only a part of a report",
+                                      "open the .sqlite file that nsys stats created next to the report, or create "
+                                      "one: nsys export --type sqlite FILE.nsys-rep"};
+constexpr unread_format rmm_events = {"is an event log of RMM before version 0.14, which is not supported",
                                       "log with a newer RMM: set RMM_LOG_FILE, or rmm.enable_logging(\"rmm.csv\")"};
-constexpr unread_format rocm_table = {"is a table of rocprof, which holds a part of what was recorded",
+constexpr unread_format rocm_table = {"is a table of rocprof, which has only a part of the recording",
                                       "record with rocprofv3 --sys-trace --output-format rocpd, and open the .db file"};
-constexpr unread_format ascend_table = {"is a table of Ascend's profiler, which holds a part of what was recorded",
-                                        "open the trace_view.json beside it"};
-constexpr unread_format hdf5 = {"is an HDF5 file", "open what the profiler wrote"};
+constexpr unread_format ascend_table = {"is a table of Ascend's profiler, which has only a part of the recording",
+                                        "open the trace_view.json next to it"};
+constexpr unread_format hdf5 = {"is an HDF5 file", "open the profiler's own file"};
 constexpr unread_format program = {"is a program or a library", "record it: sluice record -- PROGRAM"};
 
 struct magic {
@@ -76,7 +76,7 @@ constexpr magic magics[] = {
     {0, "ARROW1"sv, &columns},
 };
 
-/// What the first line of a table begins with.
+/// Beginnings of the first line of tables.
 constexpr std::pair<std::string_view, const unread_format*> tables[] = {
     {"Start (ns),Duration (ns),", &nsys_table},
     {"Time (%),", &nsys_table},
@@ -110,7 +110,7 @@ const unread_format* by_name(const std::string& path) {
   return nullptr;
 }
 
-/// A zip archive by the name of the first file in it, behind a header of 30 bytes.
+/// Classifies a zip archive by the name of its first file, after a header of 30 bytes.
 const unread_format* zip_of(std::string_view head) {
   const bool of_torch = has(head, "/data.pkl") || has(head, "/data/") || has(head, "/byteorder");
   return of_torch ? &torch_file : &zip;
@@ -146,13 +146,13 @@ const unread_format* find_unread_format(std::string_view head, const std::string
 }
 
 const unread_format* find_unread_json(std::string_view member, std::string_view value) {
-  static constexpr unread_format speedscope = {"is a speedscope profile: it has call stacks and no events of a GPU",
-                                               "open what torch.profiler's export_chrome_trace or sluice record wrote"};
+  static constexpr unread_format speedscope = {"is a speedscope profile, which has call stacks but no GPU events",
+                                               "open the output of export_chrome_trace or sluice record"};
   static constexpr unread_format cpu_profile = {"is a CPU profile of a JavaScript program",
                                                 "save the trace of the Performance panel instead"};
-  static constexpr unread_format notebook = {"is a Jupyter notebook", "open the recording that it made"};
+  static constexpr unread_format notebook = {"is a Jupyter notebook", "open the recording that it created"};
   static constexpr unread_format memory_stats = {"is a report of Sluice, not a recording",
-                                                 "open the .sluice file that it was made of"};
+                                                 "open the .sluice file that it was created from"};
   if (member == "$schema" && has(value, "speedscope")) return &speedscope;
   if (member == "nbformat") return &notebook;
   if (member == "schema" && has(value, "sluice.report")) return &memory_stats;

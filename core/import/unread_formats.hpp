@@ -7,20 +7,21 @@
 
 namespace sluice::importing {
 
-/// A known file format that cannot be imported: what it is, and what to do instead, in words for the user.
+/// Describes, in texts for the user, a known file format that cannot be imported.
 struct unread_format {
-  std::string_view is;    ///< "is a zip archive".
-  std::string_view hint;  ///< "unpack it".
+  std::string_view is;    ///< What the file is: "is a zip archive".
+  std::string_view hint;  ///< What the user can do: "unpack it".
 };
 
-/// Recognizes a file that no importer knows, by its content (`head`, at most 4 KiB) and, where the content does not
-/// tell, by its name. Null if the format is unknown.
+/// Recognizes a file that no importer can read, by the start of its content (`head`, at most 4 KiB) or, failing that,
+/// by its name. Returns null if the format is unknown.
 [[nodiscard]] const unread_format* find_unread_format(std::string_view head, const std::string& path);
 
-/// True for `nsys export --type json`: each line is an object that begins with its type.
+/// True if `head` is from `nsys export --type json`, whose lines are objects that start with their type.
 [[nodiscard]] bool is_nsys_lines(std::string_view head);
 
-/// Recognizes a JSON object by a member: "$schema" of speedscope, "nodes" and "samples" of a CPU profile.
+/// Recognizes the format of a JSON object by one of its members, such as "$schema" of speedscope, or "nodes" and
+/// "samples" of a CPU profile. Returns null if the member is not specific.
 [[nodiscard]] const unread_format* find_unread_json(std::string_view member, std::string_view value);
 
 }  // namespace sluice::importing

@@ -3,7 +3,8 @@
 namespace sluice::importing {
 namespace {
 
-/// From a letter of each side: host, device, array; memory of the host's system and memory shared by both, on Intel's GPUs.
+/// The direction from a letter for each side: host, device, array; on Intel's GPUs also system memory and shared
+/// memory.
 trace::direction direction_of(char from, char to) {
   const auto on_host = [](char side) { return side == 'H' || side == 'M'; };
   const auto on_device = [](char side) { return side == 'D' || side == 'A' || side == 'S'; };
@@ -14,8 +15,8 @@ trace::direction direction_of(char from, char to) {
   return on_device(from) && on_device(to) ? trace::direction::d2d : trace::direction::unknown;
 }
 
-/// Where the letter of the side before `at` is. Of words in capitals and small letters the capitals count: the last one
-/// before, which four or six letters follow; of words in capitals the first letter.
+/// The position of the letter for the side before `at`. In words of mixed case, it is the last capital before `at` that
+/// four or six letters follow; in words of capitals, the first letter.
 std::size_t letter_before(std::string_view name, std::size_t at, std::string_view middle) {
   if (at == 0) return std::string_view::npos;
   if (middle == "To") return name.find_last_of("HDP", at);

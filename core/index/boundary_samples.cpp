@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 trace::last_sample_row row_of(time_ns boundary, trace::device_id id, const device_samples::sample& sample,
@@ -21,12 +21,13 @@ trace::last_sample_row row_of(time_ns boundary, trace::device_id id, const devic
   return row;
 }
 
-/// The samples of every counter, pool and device in force at the times that `pick` returns for each of its curves.
+/// Returns the sample of every counter, pool and device that is in effect at each of the times that `pick` returns for
+/// one of its curves.
 template <class Pick>
 std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_use& memory,
                                                const counter_trees& counters, Pick&& pick) {
   std::vector<trace::last_sample_row> rows;
-  // One sample has several numbers, so their times are mostly the same.
+  // A sample has several values, so the curves mostly have the same times.
   const auto either = [](std::set<time_ns> times, const std::set<time_ns>& others) {
     times.insert(others.begin(), others.end());
     return times;
@@ -106,4 +107,4 @@ void set_known_untracked(std::span<const trace::last_sample_row> rows, memory_us
       memory.set_known_untracked(each.device, {bounded(each.sampled), each.value, raw(each.event)});
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

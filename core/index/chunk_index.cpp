@@ -2,12 +2,12 @@
 
 #include "core/index/recording_facts.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 bool overlaps(const chunk_reach& reach, time_range run) { return reach.time < run.end && reach.end >= run.begin; }
 
-/// Extends `all` to cover `by` too.
+/// Extends `all` so that it also covers `by`.
 void widen(chunk_reach& all, const chunk_reach& by) {
   all.time = std::min(all.time, by.time);
   all.end = std::max(all.end, by.end);
@@ -21,7 +21,7 @@ void widen(chunk_reach& all, const chunk_reach& by) {
 
 chunk_index::chunk_index(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
   from_->for_each_summary(trace::row_type::chunk_reach, [&](const trace::chunk_info& chunk) {
-    // Unknown (0) if this reader followed the file to its end while it was being written.
+    // Unknown (0) if this reader read the file while it was being written, up to its end.
     const std::uint64_t highest = chunk.highest_event == 0 ? UINT64_MAX : chunk.highest_event;
     pages_.push_back({{chunk.min_time, chunk.max_time, 0, chunk.lowest_event, highest, 0, UINT64_MAX}, chunk});
   });
@@ -49,4 +49,4 @@ result<std::vector<std::size_t>> chunk_index::in(time_range run, bool samples_kn
   return found;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

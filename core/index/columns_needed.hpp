@@ -4,8 +4,8 @@
 #include "core/trace/columns/column_set.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// The columns that an index reads from each row type. Decoding columns is most of the cost of building an index.
-namespace sluice::analysis {
+/// The columns that an index reads from each row type. Most of the time to build an index is spent on decoding columns.
+namespace sluice::index {
 
 /// Row types without a specialization need all columns (an empty set means all).
 template <class Row>
@@ -68,4 +68,4 @@ template <>
   return trace::column_set<row>::of(&row::id, &row::time, &row::process, &row::block, &row::name, &row::graph);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -8,14 +8,14 @@
 
 #include "core/index/memory/memory_use.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 using trace::curve_kind;
 using trace::curve_row;
 using trace::layer;
 
-/// Of a pool whose reserved bytes are known the blocks are a part.
+/// Returns the pools whose reserved bytes are known. These bytes include the pools' blocks.
 std::set<trace::pool_id> pools_with_reserved(std::span<const curve_row> curves) {
   std::set<trace::pool_id> all;
   for (const curve_row& curve : curves)
@@ -23,7 +23,7 @@ std::set<trace::pool_id> pools_with_reserved(std::span<const curve_row> curves) 
   return all;
 }
 
-/// The device whose driver-layer stack a pool's curve is part of.
+/// Returns the device whose driver-layer stack contains the curve of a pool.
 std::optional<trace::device_id> device_of_pool(const curve_row& curve, const trace::tables& tables) {
   const trace::pool_row* const about = tables.pools.find(curve.pool);
   if (about == nullptr || !is_driver_pool(*about, curve.has_segments)) return std::nullopt;
@@ -126,10 +126,11 @@ double stack_peaks::value(std::size_t number, std::uint32_t bin, const timeline:
   return curves_[number].at(moments_[stack][bin]);
 }
 
-std::vector<std::vector<sampled_bin>> sample_curves(std::span<const index_curve> curves, const curve_stacks& stacks,
-                                                    std::span<const std::uint32_t> wanted, time_range over,
-                                                    std::uint32_t width) {
-  std::vector<std::vector<sampled_bin>> all(wanted.size());
+std::vector<std::vector<timeline::sampled_bin>> sample_curves(std::span<const index_curve> curves,
+                                                              const curve_stacks& stacks,
+                                                              std::span<const std::uint32_t> wanted, time_range over,
+                                                              std::uint32_t width) {
+  std::vector<std::vector<timeline::sampled_bin>> all(wanted.size());
   const stack_peaks peaks(stacks, curves, wanted, over, width);
   for (std::size_t k = 0; k < wanted.size(); ++k) {
     all[k].resize(width);
@@ -141,4 +142,4 @@ std::vector<std::vector<sampled_bin>> sample_curves(std::span<const index_curve>
   return all;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

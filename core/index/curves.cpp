@@ -4,7 +4,7 @@
 
 #include "core/index/tensor_facts.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 using trace::curve_kind;
@@ -23,7 +23,7 @@ class lister {
  private:
   template <class Tree>
   void add(const curve_row&, const Tree& tree, index_curve made) {
-    // Copies without bytes have no rate, but should still be listed.
+    // Copies without bytes have no rate, but are still listed.
     if (tree.empty() && made.about.what != curve_kind::rate) return;
     made.about.curve = static_cast<std::uint32_t>(all_.size());
     made.about.maximum = tree.highest(whole_.begin, whole_.end);
@@ -79,7 +79,7 @@ void list_memory(const memory_use& memory, const tensor_facts* facts, lister& in
 
 }  // namespace
 
-std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts, time_range whole) {
+std::vector<index_curve> curves_of(const event_store& from, const tensor_facts* facts, time_range whole) {
   lister into(whole);
   list_memory(from.memory(), facts, into);
   for (const auto& [key, work] : from.devices().directions()) {
@@ -101,7 +101,7 @@ bool is_in_driver_stack(const curve_row& curve) {
          (curve.device == trace::device_id::none ? is_host_resident(curve.kind) : is_device_resident(curve.kind));
 }
 
-std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts) {
+std::vector<index_slices> slices_of(const event_store& from, const tensor_facts* facts) {
   std::vector<index_slices> all;
   const auto add = [&](const lane_row& about, const timeline::slice_set& slices) {
     if (slices.lanes() > 0) all.push_back({about, &slices});
@@ -140,4 +140,4 @@ std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts
   return all;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -4,23 +4,23 @@
 #include <tuple>
 #include <vector>
 
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/timeline/slice_set.hpp"
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
 /// Lists everything that an index can draw over time: its curves, and its slices (time intervals) by owner. A
-/// `trace::curve_row` or `trace::lane_row` identifies each, equally in an index of the whole recording, in an index of
-/// a section, and in the summaries in the file.
-namespace sluice::analysis {
+/// `trace::curve_row` or `trace::lane_row` identifies each of them, in the same way in an index of the whole recording,
+/// in an index of a section, and in the summaries in the file.
+namespace sluice::index {
 
 struct tensor_facts;
 
 /// A curve of an index. Valid until the index absorbs more chunks.
 struct index_curve {
   trace::curve_row about;                         ///< `about.curve` is its position in the list.
-  const timeline::level_tree* steps = nullptr;    ///< Exactly one of `steps`
-  const timeline::sample_tree* sample = nullptr;  ///< and `sample` is set.
+  const timeline::level_tree* steps = nullptr;    ///< Null if the curve is sampled.
+  const timeline::sample_tree* sample = nullptr;  ///< Null unless the curve is sampled.
 
   template <class Each>
   void split(time_range over, std::uint32_t width, Each&& each) const {
@@ -30,7 +30,7 @@ struct index_curve {
   [[nodiscard]] timeline::extent over(time_range range) const {
     return steps != nullptr ? steps->over(range.begin, range.end) : sample->over(range.begin, range.end);
   }
-  /// True if no step lies in the range, but for one at its begin. O(log steps).
+  /// True if the range contains no step, except possibly at its start. O(log steps).
   [[nodiscard]] bool is_constant_in(time_range range) const {
     return steps != nullptr ? is_constant_in(*steps, range) : is_constant_in(*sample, range);
   }
@@ -44,15 +44,16 @@ struct index_curve {
   }
 };
 
-/// Returns the curves of `from`; if `facts` is set, also by category. `about.maximum`: in `whole`. O(curves * log n).
-[[nodiscard]] std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts, time_range whole);
+/// Returns the curves of `from`. If `facts` is set, includes a curve for each category. `about.maximum` is the maximum
+/// in `whole`. O(curves * log n).
+[[nodiscard]] std::vector<index_curve> curves_of(const event_store& from, const tensor_facts* facts, time_range whole);
 
-/// False for kinds that are only addresses, which do not count as memory use.
+/// False for kinds of memory that are only address ranges, which do not count as memory use.
 [[nodiscard]] constexpr bool has_bytes(trace::memory_kind kind) {
   return kind != trace::memory_kind::reservation && kind != trace::memory_kind::mapping;
 }
-/// True for a memory curve of the driver's layer whose bytes are always on its device; without a device, in the host's
-/// memory.
+/// True for a memory curve of the driver layer whose bytes are always on its device or, if it has no device, always in
+/// host memory.
 [[nodiscard]] bool is_in_driver_stack(const trace::curve_row& curve);
 
 /// The slices of one owner: a stream, a copy direction, the ranges or calls of a thread, or the steps of a process.
@@ -60,10 +61,11 @@ struct index_slices {
   trace::lane_row about;  ///< Describes the owner's first lane.
   const timeline::slice_set* slices = nullptr;
 };
-/// Returns the slices of all owners; steps last, and only if `facts` is set. Valid as long as `from` and `facts` are.
-[[nodiscard]] std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts);
+/// Returns the slices of all owners. Steps come last, and are included only if `facts` is set. Valid while `from` and
+/// `facts` exist.
+[[nodiscard]] std::vector<index_slices> slices_of(const event_store& from, const tensor_facts* facts);
 
-/// What tells a curve from others, and the owner of a lane from others, whatever the numbers of curve and lane are.
+/// The members of a row that identify a curve or a lane's owner: all except the numbers of the curve or lane.
 [[nodiscard]] inline auto identity_of(const trace::curve_row& row) {
   return std::tie(row.what, row.layer, row.kind, row.way, row.category, row.device, row.pool, row.counter);
 }
@@ -77,4 +79,4 @@ struct index_slices {
   return owner_of(a) == owner_of(b);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

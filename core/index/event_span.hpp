@@ -6,20 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/time/time_range.hpp"
 #include "core/index/chunk_index.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/trace/model/row_type.hpp"
 
 /// The time spans of rows and chunks. Private to core.
-namespace sluice::analysis {
+namespace sluice::index {
 
-/// The first and last time at which a row is relevant to a query: from enqueuing or begin to its end.
+/// The first and the last time at which a row is relevant to a query: from when it was enqueued, or else started, to
+/// its end.
 template <class Row>
 std::pair<time_ns, time_ns> times_of(const Row& row) {
   const time_ns time = bounded(row.time);
   std::pair<time_ns, time_ns> found(time, time);
   if constexpr (requires { row.end; }) {
-    // A graph launch without an end covers only the call: its nodes have rows of their own.
+    // A graph launch without an end covers only the call, because the graph's nodes have their own rows.
     constexpr bool may_be_an_instant = std::is_same_v<Row, trace::graph_launch_event>;
     const time_ns open = may_be_an_instant ? time : latest_time;
     found.second = row.end == trace::unknown_time ? open : std::max(time, bounded(row.end));
@@ -43,11 +44,11 @@ bool lies_in(const Row& row, time_range run) {
   }
 }
 
-/// True for rows whose chunks tell which blocks they are about.
+/// True for rows whose chunks store a range of block ids.
 template <class Row>
 constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
 
-/// What is known of chunk `chunk` before any of its rows.
+/// Returns the reach of chunk number `chunk` before any row is added to it.
 template <class Row>
 chunk_reach reach_of_no_rows(std::size_t chunk) {
   chunk_reach all;
@@ -80,4 +81,4 @@ chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
   return all;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

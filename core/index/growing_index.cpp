@@ -1,6 +1,6 @@
 #include "core/index/growing_index.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 bool growing_index::absorb(const trace::snapshot& from, std::size_t limit) {
   const auto chunks = from.chunks();
@@ -21,4 +21,4 @@ float growing_index::progress(const trace::snapshot& from) const {
   return total == 0 ? 1 : static_cast<float>(static_cast<double>(read_bytes_) / static_cast<double>(total));
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

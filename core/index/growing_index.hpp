@@ -1,33 +1,33 @@
 #pragma once
 
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
-/// The index of a whole recording. It grows with the recording, chunk by chunk. Events may come in any order of time.
-class growing_index final : public index {
+/// The index of a whole recording. It grows with the recording, chunk by chunk. Events may arrive in any time order.
+class growing_index final : public event_store {
  public:
   growing_index() = default;
-  /// Of the events of one process alone: all figures are then of this process. Samples of a device's memory, which tell of
-  /// all processes, are left out if other processes took them.
+  /// Reads only the events of the process `only`, so that all metrics describe that process. A sample of a device's
+  /// memory covers all processes; it is ignored if another process took it.
   explicit growing_index(trace::process_id only) { only_ = only; }
 
   /// Reads at most `limit` more chunks of `from`, in file order. Returns true once all chunks are read. Queries are
-  /// allowed after every call. A chunk that cannot be read is left out, with a warning. `from` must be the snapshot of
-  /// the previous call, or a later snapshot of the same file. Not thread-safe.
+  /// allowed between calls. A chunk that cannot be read is skipped with a warning. `from` must be the snapshot passed
+  /// to the previous call, or a later snapshot of the same file. Not thread-safe.
   bool absorb(const trace::snapshot& from, std::size_t limit);
 
-  /// True if more was read since `tensors` found what it returned last. Thread-safe while nothing is absorbed.
+  /// True if rows have been read since `tensors` last computed its result. Thread-safe unless `absorb` is running.
   [[nodiscard]] bool tensors_are_old() const {
     const std::scoped_lock lock(tensors_mutex_);
     return tensors_ != nullptr && !tensors_fresh_;
   }
 
-  /// The share of `from` that has been read, by bytes: 0..1.
+  /// Returns the share of the bytes of `from` that has been read, 0..1.
   [[nodiscard]] float progress(const trace::snapshot& from) const;
 
  private:
   std::uint64_t read_bytes_ = 0;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

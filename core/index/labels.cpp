@@ -11,10 +11,10 @@
 #include "core/base/printable.hpp"
 #include "core/base/recorded_path.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
-/// A process that has a context or a stream on the device; null if none is known.
+/// Returns a process that has a context or a stream on the device; null if no such process is known.
 const trace::process_row* user_of(trace::device_id id, const trace::tables& tables) {
   const auto in = [&](const auto& rows) -> const trace::process_row* {
     for (const auto& each : rows)
@@ -26,9 +26,9 @@ const trace::process_row* user_of(trace::device_id id, const trace::tables& tabl
   return user != nullptr ? user : in(tables.streams.rows());
 }
 
-/// "GPU 0". If there are others of that number, also which it is: "GPU 0 of node7", and on one machine, where each process
-/// numbers those that it may use, "GPU 0 of rank 3", if `says_rank`, or "GPU 0 of process 4711". O(alike devices *
-/// (contexts + streams)).
+/// Returns "GPU 0". If other devices have the same number, the label also identifies the device: "GPU 0 of node7" or,
+/// if they are in one machine, where each process numbers its own devices, "GPU 0 of rank 3" (if `says_rank`) or "GPU 0
+/// of process 4711". O(devices with the number * (contexts + streams)).
 std::string numbered(const trace::device_row& of, const trace::tables& tables, bool says_rank = true) {
   const std::string label = fmt::format("GPU {}", of.ordinal);
   const auto is_alike = [&](const trace::device_row* each) {
@@ -113,7 +113,7 @@ std::string process_label(trace::process_id id, const trace::tables& tables) {
   const trace::process_row* row = tables.processes.find(id);
   if (row == nullptr) return fmt::format("process #{}", raw(id));
   const std::string_view command = tables.text(row->command);
-  // The program's name: the first word, without its folder.
+  // The name of the program: the first word, without the folder.
   const std::string_view program = file_name(command.substr(0, command.find(' ')));
   const std::string label =
       program.empty() ? fmt::format("process {}", row->pid) : fmt::format("{} ({})", program, row->pid);
@@ -127,4 +127,4 @@ std::string pool_label(trace::pool_id id, const trace::tables& tables) {
   return name.empty() ? fmt::format("Pool {}", format_address(row->handle)) : std::string(name);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/timeline/time_range.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 /// A message to the user that the recorder or an importer stored in the recording.
 struct recorded_message {
@@ -13,4 +13,4 @@ struct recorded_message {
   trace::event_id event{};
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -15,13 +15,13 @@
 #include "core/trace/model/row_type.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What an index of a section (a time span of a recording) must know that only the whole recording shows.
-namespace sluice::analysis {
+/// Facts about the whole recording that an index of a section (a time span) cannot find in the section itself.
+namespace sluice::index {
 
 class chunk_index;
 class step_facts;
 
-/// Facts about the whole recording, which queries about any section need.
+/// Facts about the whole recording that queries about any section need.
 struct recording_facts {
   struct part_of_it {
     category what = category::none;
@@ -30,14 +30,14 @@ struct recording_facts {
   struct memory {
     memory_key key;
     double highest = 0;                   ///< Maximum of the key's total over the recording, in bytes.
-    bool stacks = false;                  ///< Some block of the key has a stack.
-    std::vector<part_of_it> by_category;  ///< Only categories that have blocks. Empty if no block has a category.
+    bool stacks = false;                  ///< Some block with this key has a stack.
+    std::vector<part_of_it> by_category;  ///< Only categories with blocks. Empty if no block has a category.
   };
   struct pool {
     trace::pool_id pool{};
     bool has_segments = false;
     bool has_blocks = false;
-    double highest = 0;  ///< Maximum of the total of its blocks over the recording, in bytes.
+    double highest = 0;  ///< Maximum of the total of the pool's blocks over the recording, in bytes.
   };
   struct untracked {
     trace::device_id device{};
@@ -47,35 +47,37 @@ struct recording_facts {
   };
   struct stream {
     stream_key key;
-    std::size_t lanes = 0;  ///< How many lines its slices take on the timeline, so that none overlap.
+    std::size_t lanes = 0;  ///< Number of lanes that its slices need on the timeline so that no two slices in a lane
+                            ///< overlap.
   };
   struct direction {
     direction_key key;
     std::size_t lanes = 0;
-    double highest_rate = 0;  ///< Bytes per second.
+    double highest_rate = 0;  ///< Maximum over the recording, in bytes per second.
   };
   struct thread {
     thread_key key;
     std::size_t range_lanes = 0;
     std::size_t call_lanes = 0;
   };
-  std::vector<std::uint8_t> listed;  ///< Always empty: a field that only trial versions stored.
+  std::vector<std::uint8_t> listed;  ///< Always empty: only pre-release versions stored this field.
   std::vector<memory> memories;
   std::vector<pool> pools;
-  std::vector<untracked> not_tracked;  ///< Of all samples, before version 3 of these facts; then `last_sample_row`s.
+  std::vector<untracked> not_tracked;  ///< One element for each sample. Only in facts stored before version 3; later
+                                       ///< versions use `last_sample_row`.
   std::vector<stream> streams;
   std::vector<direction> directions;
   std::vector<thread> threads;
   std::vector<trace::device_id> with_kernels;
-  std::vector<block_graph_use> graphs;    ///< In order of the graph, once they are read.
+  std::vector<block_graph_use> graphs;    ///< Sorted by graph once the facts have been read.
   std::vector<trace::block_id> segments;  ///< Ids of blocks that contain other blocks, sorted.
   std::uint64_t touches = 0;
-  bool tagged = false;                        ///< The program itself named the category of some block.
-  std::shared_ptr<const chunk_index> chunks;  ///< All readable chunks of events.
+  bool tagged = false;                        ///< The program assigned a category to some block.
+  std::shared_ptr<const chunk_index> chunks;  ///< The reach of every readable chunk of events.
   std::shared_ptr<const step_facts> steps;
 };
 
-/// A block whose whole life is known from the file.
+/// A block whose whole lifetime is known from the file.
 struct known_block {
   block_record block;
   block_category category;
@@ -91,67 +93,72 @@ struct known_category {
   block_category category;
 };
 
-/// A slice (time interval) that is running when the section begins, and its lane.
+/// A slice (time interval) that is running when the section starts, and its lane.
 struct known_slice {
   trace::lane_kind what = trace::lane_kind::unknown;
-  std::size_t owner = 0;  ///< Position in `recording_facts::streams`, `directions` or `threads`.
+  std::size_t owner = 0;  ///< Position in `recording_facts::streams`, `directions` or `threads`, depending on `what`.
   std::size_t lane = 0;
   timeline::slice_item item;
 };
 
-/// What may be asked about a section. Rows that are not needed for such questions are not read.
+/// The scope of queries that an index of a section can answer. Rows that the scope does not need are not read.
 enum class section_scope : std::uint8_t {
-  timeline,   ///< Curves and slices to draw. Blocks are summed up, then discarded.
-  memory,     ///< Blocks and their categories; no device or host activity.
-  figures,    ///< As `timeline` and `memory`, with busy times of devices and threads, failures, losses.
-  everything  ///< As `figures`, with uses of blocks, and the API calls that requested copies.
+  timeline,   ///< Curves and slices for drawing. Blocks are discarded once they have been added to the curves.
+  memory,     ///< Blocks and their categories, without device or host activity.
+  metrics,    ///< Everything in `timeline` and `memory`, plus busy times of devices and threads, failures, losses.
+  everything  ///< Everything in `metrics`, plus uses of blocks, and the API calls that requested copies.
 };
-/// True if an index of scope `held` can answer questions of scope `asked`. `timeline` only matches `timeline`.
+/// True if an index with scope `held` can answer queries with scope `asked`. `timeline` is only in `timeline`.
 [[nodiscard]] constexpr bool is_in(section_scope asked, section_scope held) {
   return asked == held || (asked != section_scope::timeline && asked < held);
 }
-/// True if the scope includes device and host activity, and samples.
+/// True if the scope includes samples and the activity of devices and the host.
 [[nodiscard]] constexpr bool is_drawn(section_scope scope) { return scope != section_scope::memory; }
 
-/// Which of a section's rows an index of it takes in. Indexes of the parts may be made at the same time.
+/// The part of a section's rows that an index reads. Indexes of different parts may be built at the same time.
 enum class section_part : std::uint8_t {
   all,
   memory,  ///< Blocks, and samples of pools and of devices' memory.
   uses,    ///< Uses of blocks by kernels and copies.
-  work     ///< What devices and threads do, and counters.
+  work     ///< Work of devices and of host threads, and counters.
 };
 
-/// A section (a time span of a recording), and what is known about the time outside of it. Input of `section_index`.
+/// A section (a time span of a recording), with the known facts about the time outside it. Input of `section_index`.
 struct section_facts {
   section_scope scope = section_scope::everything;
   time_range run;
-  trace::process_id only{};  ///< Rows of other processes are not read; none: all are.
+  trace::process_id only{};  ///< Only rows of this process are read; none: rows of all processes.
   std::shared_ptr<const recording_facts> whole;
-  std::vector<std::size_t> chunks;  ///< Numbers of the chunks to read for the time range `run`, from `whole->chunks`.
+  std::vector<std::size_t> chunks;  ///< Numbers of the chunks, in `whole->chunks`, that must be read for the time range
+                                    ///< `run`.
   std::vector<known_block>
-      blocks;  ///< Blocks that live in the section and also outside of it, and blocks with contradictory rows.
-  std::vector<known_uses> uses;  ///< For all used blocks in `blocks`, and for other blocks also used outside of `run`.
-  std::vector<known_category> categories;  ///< For blocks that live in the section and are not in `blocks`.
-  std::vector<known_slice> open;           ///< Slices running when `run` begins: at most one per owner and lane.
-  std::vector<process_steps> steps;        ///< Steps that overlap the section, for every process with steps.
+      blocks;  ///< Blocks that are live both in the section and outside it, and blocks with contradictory rows.
+  std::vector<known_uses> uses;  ///< For each used block in `blocks`, and for each other block that is also used
+                                 ///< outside `run`.
+  std::vector<known_category> categories;  ///< For blocks that are live in the section but not listed in `blocks`.
+  std::vector<known_slice> open;           ///< Slices running when `run` starts: at most one per owner and lane.
+  std::vector<process_steps> steps;        ///< For each process that has steps, the steps that overlap the section.
   std::vector<trace::last_sample_row>
-      samples;                 ///< Of each counter, pool and device: the last before `run`, the first, the highest.
-  bool samples_known = false;  ///< False: all sample rows of the recording must be read.
-  /// True while the file's summaries are built, when nothing after the section is known. Then `carried` replaces
-  /// `blocks`, and the section's rows continue it; only uses in the section's rows are known. Calls behind copies, and
-  /// busy times, are left out.
+      samples;                 ///< For each counter, pool and device: its last sample before `run`, its first, and its
+                               ///< highest.
+  bool samples_known = false;  ///< If false, all sample rows of the recording must be read.
+  /// True while the file's summaries are being built: nothing after the section is known yet. `carried` then replaces
+  /// `blocks`, and the section's rows continue the blocks in it. Only the uses in the section's rows are known. Busy
+  /// times, and the calls that requested copies, are omitted.
   bool unfolding = false;
-  section_part part = section_part::all;  ///< Others only if `unfolding`.
-  /// Blocks that were live before the section began, or that earlier rows mention, in their state when it begins.
+  section_part part = section_part::all;  ///< A value other than `all` requires `unfolding`.
+  /// If `unfolding`: the blocks that were live when the section started, or that earlier rows refer to, in their state
+  /// at that time.
   std::vector<block_record> carried;
   std::vector<trace::live_block_event>
-      births;  ///< If `unfolding`: blocks born in the section that only later checkpoints list.
-  /// If `unfolding`: the section's checkpoints that reveal deaths, by time, and in `freed` all blocks freed by a row.
+      births;  ///< If `unfolding`: blocks allocated in the section that are only listed by later checkpoints.
+  /// If `unfolding`: the section's checkpoints that reveal frees, in order of time. `freed` contains all blocks that a
+  /// row frees.
   std::vector<complete_checkpoint> checkpoints;
   const id_set* freed = nullptr;
 };
 
-/// True if questions of this scope need rows of this type.
+/// True if queries with this scope need rows of this type.
 [[nodiscard]] constexpr bool is_in(section_scope scope, trace::row_type type) {
   using trace::row_type;
   switch (type) {
@@ -175,13 +182,13 @@ struct section_facts {
       return is_drawn(scope);
     case row_type::alloc_failed:
     case row_type::loss:
-      return scope >= section_scope::figures;
+      return scope >= section_scope::metrics;
     default:
       return scope == section_scope::everything;
   }
 }
 
-/// True if this part of an index is made of rows of this type.
+/// True if this part of an index reads rows of this type.
 [[nodiscard]] constexpr bool is_in(section_part part, trace::row_type type) {
   using trace::row_type;
   switch (type) {
@@ -214,12 +221,12 @@ struct section_facts {
   }
 }
 
-/// True if a section needs all rows of this type in the recording; of other types it needs only rows within its time
-/// range. `samples_known`: the samples that it needs from outside are already known from the file.
+/// True if a section needs all rows of this type in the recording, not only those in its time range. `samples_known`:
+/// the file already provides the samples from outside that the section needs.
 [[nodiscard]] constexpr bool matters_everywhere(trace::row_type type, bool samples_known) {
   using trace::row_type;
   switch (type) {
-    case row_type::alloc_failed:  // There are few.
+    case row_type::alloc_failed:  // Few rows have this type.
     case row_type::loss:
       return true;
     case row_type::pool_state:
@@ -231,4 +238,4 @@ struct section_facts {
   }
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -7,7 +7,7 @@
 #include "core/index/event_span.hpp"
 #include "core/index/tensor_facts.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 using trace::row_type;
 
@@ -18,7 +18,8 @@ void section_index::set_known(const section_facts& about) {
   if (about.part != section_part::uses) set_known_samples(about);
   if (has(section_part::work)) {
     for (const trace::device_id each : about.whole->with_kernels) devices_.set_known_kernels(each);
-    // What is open at the begin is known of all processes together; of one, it is read, without its place in a drawing.
+    // Slices that are open at the start are only known for all processes together. For a single process, they are read
+    // from rows, and their lanes are not known.
     if (about.only == trace::process_id::none) set_known_slices(about);
   }
   if (about.scope == section_scope::everything && has(section_part::uses)) set_known_uses(about);
@@ -42,7 +43,8 @@ void section_index::set_known_uses(const section_facts& about) {
 }
 
 void section_index::set_known_samples(const section_facts& about) {
-  // Those of a device follow one another in time. Outside of the run the first, the last before it, and the highest count.
+  // The samples of a device are consecutive and in order of time. Of the samples outside the run, only the first, the
+  // last before the run, and the highest are needed.
   const std::vector<recording_facts::untracked>& known = about.whole->not_tracked;
   for (auto first = known.begin(); first != known.end();) {
     const auto behind =
@@ -59,10 +61,10 @@ void section_index::set_known_samples(const section_facts& about) {
     first = behind;
   }
   if (known.empty() && !about.unfolding) set_known_untracked(about.samples, memory_);
-  std::vector<trace::last_sample_row> outside;  // The others are rows of the section.
+  std::vector<trace::last_sample_row> outside;  // All other samples are in the rows of the section.
   std::copy_if(about.samples.begin(), about.samples.end(), std::back_inserter(outside),
                [&](const auto& each) { return each.sampled < about.run.begin || each.sampled >= about.run.end; });
-  analysis::set_known_samples(outside, memory_, counters_);
+  index::set_known_samples(outside, memory_, counters_);
 }
 
 void section_index::set_known_slices(const section_facts& about) {
@@ -90,7 +92,7 @@ section_index::section_index(section_facts about) {
 }
 
 bool section_index::absorb(const trace::snapshot& from, const std::function<bool()>& goes_on) {
-  if (known_->scope < section_scope::figures || known_->unfolding) {
+  if (known_->scope < section_scope::metrics || known_->unfolding) {
     touches_.leave_out_accesses();
     devices_.leave_out_busy();
     host_.leave_out_busy();
@@ -103,8 +105,8 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
     wanted.push_back(chunk);
     if (about.type == row_type::alloc) allocations += about.rows;
   }
-  constexpr std::size_t most_expected = std::size_t{1} << 21;  // A file can claim any number of rows.
-  allocations = std::min(allocations, most_expected);
+  constexpr std::size_t max_expected = std::size_t{1} << 21;  // A file can claim to have any number of rows.
+  allocations = std::min(allocations, max_expected);
   memory_.expect(known_->blocks.size() + known_->carried.size(), allocations);
   set_known(*known_);
   memory_.expect_births(allocations);
@@ -118,15 +120,16 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   settle(from);
   if (known_->scope == section_scope::everything && !known_->unfolding) find_stacks_of_copies(from, wanted);
   constexpr std::size_t many_blocks = 100'000;
-  if (known_->scope == section_scope::memory && known_->blocks.size() > many_blocks) forget_told_blocks(from);
+  if (known_->scope == section_scope::memory && known_->blocks.size() > many_blocks) forget_reported_blocks(from);
   return true;
 }
 
-/// Most uses are of blocks that are born in the section: their ids follow one another, unless there are many processes.
+/// Most uses are uses of blocks that were allocated in the section. Unless there are many processes, these have
+/// consecutive ids.
 void section_index::expect_uses(const trace::snapshot& from) {
   constexpr std::size_t times_as_many = 2;
   std::uint64_t first = UINT64_MAX, last = 0, births = 0;
-  const std::span<const chunk_reach> reaches = known_->whole->chunks->known();  // Only while a summary is made.
+  const std::span<const chunk_reach> reaches = known_->whole->chunks->known();  // In memory while summaries are built.
   for (const std::size_t chunk : known_->chunks) {
     if (reaches.empty() || chunk >= from.chunk_count() || from.chunk(chunk).type != row_type::alloc) continue;
     const auto reach = std::lower_bound(reaches.begin(), reaches.end(), chunk,
@@ -140,8 +143,9 @@ void section_index::expect_uses(const trace::snapshot& from) {
     touches_.expect(trace::block_id{first}, static_cast<std::size_t>(last - first + 1));
 }
 
-/// What the file says of blocks was taken in. Where a million of them live, it is not held twice.
-void section_index::forget_told_blocks(const trace::snapshot& from) {
+/// Frees the facts about blocks that come from the file and have been copied into this index: with a million live
+/// blocks, two copies would take too much memory.
+void section_index::forget_reported_blocks(const trace::snapshot& from) {
   tensors_ = std::make_shared<const tensor_facts>(find_tensor_facts(*this, from));
   tensors_fresh_ = true;
   auto left = std::make_unique<section_facts>();
@@ -154,7 +158,7 @@ void section_index::forget_told_blocks(const trace::snapshot& from) {
 
 void section_index::keep_what_is_drawn(const trace::snapshot& from) {
   tensor_facts drawn = find_tensor_facts(*this, from);
-  drawn.categories = std::vector<block_category>();  // They are of blocks.
+  drawn.categories = std::vector<block_category>();  // Indexed by block, and the blocks are gone.
   tensors_ = std::make_shared<const tensor_facts>(std::move(drawn));
   tensors_fresh_ = true;
   memory_.forget_blocks();
@@ -180,7 +184,7 @@ void section_index::find_stacks_of_copies(const trace::snapshot& from, std::span
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
     if (from.chunk(chunk).type != trace::row_type::api_call) continue;
     if (!from.read_into<trace::api_call_event>(chunk, rows)) continue;
-    // Those in the run are known.
+    // The calls in the run are already known.
     const bool is_taken = std::binary_search(taken.begin(), taken.end(), chunk);
     std::erase_if(rows, [&](const auto& row) { return is_taken && lies_in(row, known_->run); });
     copies_.add(rows);
@@ -188,4 +192,4 @@ void section_index::find_stacks_of_copies(const trace::snapshot& from, std::span
   copies_.settle();
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

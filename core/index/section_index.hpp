@@ -3,23 +3,25 @@
 #include <functional>
 #include <memory>
 
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
-/// The index of one section (time span) of a recording, or of adjacent sections. It knows the events inside, and facts
-/// about the time outside (`section_facts`). Queries about times inside give the same result as an index of the whole
-/// recording, except for owners of imported memory, GPU faults, and names and categories that the program gave to
-/// blocks: callers that find `is_part` true must read these from rows.
-class section_index final : public index {
+/// The index of one section (time span) of a recording, or of several adjacent sections. It contains the events in that
+/// time span, and facts about the time outside (`section_facts`). Queries about times in the section return the same
+/// results as an index of the whole recording. Exceptions are the owners of imported memory, GPU faults, and the names
+/// and categories that the program assigned to blocks: if `is_part` is true, callers must read these from rows.
+class section_index final : public event_store {
  public:
-  /// `about.whole` must be of the same file as the snapshot passed to `absorb`. Reads nothing yet.
+  /// `about.whole` must describe the file of the snapshot that is passed to `absorb`. Reads nothing yet.
   explicit section_index(section_facts about);
 
-  /// Reads the section; call once. O(rows in the section + rows of types that `matters_everywhere` names). Calls a
-  /// non-empty `goes_on` after each chunk; if that returns false, stops and returns false. Then no query is allowed.
+  /// Reads the section; call once. O(rows in the section + rows of types for which `matters_everywhere` is true). If
+  /// `goes_on` is not empty, it is called after each chunk; once it returns false, reading stops and `absorb` returns
+  /// false. The index must then not be queried.
   bool absorb(const trace::snapshot& from, const std::function<bool()>& goes_on = {});
-  /// Keeps only what a timeline draws: slices and curves (also by category). Discards the blocks. No `absorb` after.
+  /// Keeps only the data that a timeline draws: slices, and curves including those by category. Discards the blocks. Do
+  /// not call `absorb` afterwards.
   void keep_what_is_drawn(const trace::snapshot& from);
 
  private:
@@ -29,8 +31,8 @@ class section_index final : public index {
   void expect_uses(const trace::snapshot& from);
   void set_known_samples(const section_facts& about);
   void set_known_slices(const section_facts& about);
-  void forget_told_blocks(const trace::snapshot& from);
+  void forget_reported_blocks(const trace::snapshot& from);
   void find_stacks_of_copies(const trace::snapshot& from, std::span<const std::size_t> taken);
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -3,21 +3,21 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/index/recording_facts.hpp"
 #include "core/index/work/training_steps.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
-/// Returns the blocks from which steps are inferred, in order of birth.
+/// Returns the blocks from which steps are inferred, in order of allocation.
 std::vector<const block_record*> blocks_for_pattern(const memory_use& memory, trace::process_id process) {
   for (const trace::layer layer : pattern_layers) {
     std::vector<const block_record*> found;
     for (const block_record& block : memory.blocks())
       if (block.allocated && block.process == process && block.layer == layer && !block.born_before())
         found.push_back(&block);
-    if (found.size() < least_pattern_blocks) continue;
+    if (found.size() < min_pattern_blocks) continue;
     std::stable_sort(found.begin(), found.end(),
                      [](const block_record* a, const block_record* b) { return a->born < b->born; });
     return found;
@@ -25,7 +25,7 @@ std::vector<const block_record*> blocks_for_pattern(const memory_use& memory, tr
   return {};
 }
 
-std::shared_ptr<const step_facts> find_steps(const index& from, const trace::snapshot& trace,
+std::shared_ptr<const step_facts> find_steps(const event_store& from, const trace::snapshot& trace,
                                              const process_clues& clues) {
   auto made = std::make_shared<step_facts>();
   step_facts& all = *made;
@@ -46,7 +46,7 @@ std::shared_ptr<const step_facts> find_steps(const index& from, const trace::sna
   return made;
 }
 
-/// `into` already has the wanted keys.
+/// Adds the bytes of the blocks over time to `into`, which must already have the keys that are wanted.
 void add_up(const memory_use& memory, const std::vector<block_category>& categories,
             std::map<memory_key, category_use>& into) {
   if (into.empty()) return;
@@ -68,7 +68,7 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
     for (timeline::level_tree& tree : use) tree.settle();
 }
 
-/// The categories that a section knows from the file, by position.
+/// Returns the categories that a section knows from the file, indexed by the block's position.
 std::vector<block_category> known_categories(const memory_use& memory, const section_facts& known) {
   const std::span<const block_record> blocks = memory.blocks();
   std::vector<block_category> all(blocks.size());
@@ -86,13 +86,13 @@ void add_slices(trace::process_id process, std::span<const step> steps, step_sli
   timeline::slice_set& set = to[process];
   set.set_known(1, INT64_MIN);
   for (const step& each : steps) {
-    if (each.span.length() <= 0) continue;  // It would be invisible, but need a lane of its own.
+    if (each.span.length() <= 0) continue;  // Such a slice would be invisible but would need a lane of its own.
     timeline::slice_item made;
     made.begin = each.span.begin;
     made.end = each.span.end;
     made.event = each.event;
     made.bytes = static_cast<std::uint64_t>(each.number);
-    made.kind = static_cast<std::uint8_t>(slice_kind::step);
+    made.kind = static_cast<std::uint8_t>(timeline::slice_kind::step);
     set.add(made);
   }
   set.settle();
@@ -118,7 +118,7 @@ bool step_facts::begin_alike(const step_facts& other, time_ns until) const {
   return std::all_of(lists().begin(), lists().end(), [&](const auto& each) {
     const std::vector<step>& a = each.second.steps;
     const std::vector<step>& b = other.lists().at(each.first).steps;
-    if ((a.size() == 1) != (b.size() == 1)) return false;  // Categories depend on it.
+    if ((a.size() == 1) != (b.size() == 1)) return false;  // Categories depend on whether there is only one step.
     const auto before = [=](const step& one) { return one.span.begin < until; };
     const auto same_begin = [](const step& one, const step& two) { return one.span.begin == two.span.begin; };
     return std::equal(a.begin(), std::partition_point(a.begin(), a.end(), before), b.begin(),
@@ -127,18 +127,19 @@ bool step_facts::begin_alike(const step_facts& other, time_ns until) const {
 }
 
 void step_facts::read() const {
-  // More than a server marks in five hours. A few bytes of a corrupt file could claim any number.
-  constexpr std::size_t most_steps = std::size_t{1} << 24;
+  // More than a server marks in five hours. Limited because a corrupt file could claim any number of steps in a few
+  // bytes.
+  constexpr std::size_t max_steps = std::size_t{1} << 24;
   std::size_t steps = 0;
   std::vector<trace::step_row> rows;
   from_->for_each_summary(trace::row_type::step, [&](const trace::chunk_info& chunk) {
     if (!from_->read_summary(chunk, rows)) return;
     for (const trace::step_row& row : rows) {
       const auto source = sources_.find(row.process);
-      if (source == sources_.end() || steps == most_steps) continue;
+      if (source == sources_.end() || steps == max_steps) continue;
       step_list& list = lists_.try_emplace(row.process, step_list{source->second, {}}).first->second;
       const step made = step_of(row);
-      // Steps in the wrong order are from a corrupt file.
+      // Steps are out of order only in a corrupt file.
       if (!list.steps.empty() && list.steps.back().span.end > made.span.begin) continue;
       list.steps.push_back(made);
       ++steps;
@@ -146,7 +147,7 @@ void step_facts::read() const {
   });
 }
 
-tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
+tensor_facts find_tensor_facts(const event_store& from, const trace::snapshot& trace) {
   tensor_facts all;
   const memory_use& memory = from.memory();
   if (const section_facts* known = from.known_from_file()) {
@@ -172,4 +173,4 @@ tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) 
   return all;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

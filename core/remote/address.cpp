@@ -6,22 +6,22 @@
 
 #include "core/remote/connection.hpp"
 #include "core/remote/live_source.hpp"
-#include "core/remote/remote_answers.hpp"
+#include "core/remote/remote_results.hpp"
 
 namespace sluice::remote {
 namespace {
 
-/// Whoever types a password takes his time.
-constexpr std::chrono::minutes most_connecting{2};
+/// Typing a password takes time.
+constexpr std::chrono::minutes max_connecting{2};
 
 result<opened_address> open_over_ssh(const std::string& address, const std::function<bool()>& cancelled) {
   const auto to = parse_ssh_address(address);
   if (!to) return tl::unexpected(to.error());
   const char* named = std::getenv("SLUICE_REMOTE_PROGRAM");
   const std::string program = named != nullptr && *named != '\0' ? named : "sluice";
-  const auto reached = connection::to_program(ssh_words(*to, program), address, most_connecting, cancelled);
+  const auto reached = connection::to_program(ssh_words(*to, program), address, max_connecting, cancelled);
   if (!reached) return tl::unexpected(reached.error());
-  auto answered = answers_of(*reached);
+  auto answered = results_of(*reached);
   if (!answered) return tl::unexpected(answered.error());
   return opened_address{std::move(answered->file), std::filesystem::path(to->path).filename().string(), nullptr,
                         std::move(answered->answerer)};

@@ -11,8 +11,8 @@
 #include <chrono>
 #include <vector>
 
+#include "core/query/elsewhere/queries.hpp"
 #include "core/query/elsewhere/question_desk.hpp"
-#include "core/query/elsewhere/questions.hpp"
 #include "core/remote/frames.hpp"
 #include "core/remote/served_recording.hpp"
 
@@ -21,20 +21,20 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds most_greeting{60};
+constexpr std::chrono::seconds max_greeting{60};
 constexpr std::size_t asked_at_once = std::size_t{64} << 10;
-/// With more than this on its way, answers wait: they may be withdrawn before the line is free.
-constexpr std::size_t most_queued = std::size_t{96} << 10;
-/// Partial answers are looked for this often.
+/// If more bytes than this are queued, results wait: they may be withdrawn before the line is free.
+constexpr std::size_t max_queued = std::size_t{96} << 10;
+/// The interval for checking for partial results.
 constexpr int ring_every = 100;  // ms
 
 /// Wakes a thread that polls.
-class bell {
+class wake_event {
  public:
-  bell() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~bell() { ::close(descriptor_); }
-  bell(const bell&) = delete;
-  bell& operator=(const bell&) = delete;
+  wake_event() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~wake_event() { ::close(descriptor_); }
+  wake_event(const wake_event&) = delete;
+  wake_event& operator=(const wake_event&) = delete;
   [[nodiscard]] int descriptor() const { return descriptor_; }
   void ring() const {
     const std::uint64_t one = 1;
@@ -55,7 +55,7 @@ class answering {
       : in_(in),
         out_(out),
         recording_(recording->path()),
-        engine_(recording, {.wake = [this] { bell_.ring(); }}),
+        engine_(recording, {.wake = [this] { wake_event_.ring(); }}),
         desk_(engine_) {}
   result<void> run() {
     const auto begin = steady::now();
@@ -63,11 +63,11 @@ class answering {
       const bool sends = sent_ < queued_.size();
       std::array<pollfd, 3> watched{{{in_, static_cast<short>(takes_requests() ? POLLIN : 0), 0},
                                      {out_, static_cast<short>(sends ? POLLOUT : 0), 0},
-                                     {bell_.descriptor(), POLLIN, 0}}};
+                                     {wake_event_.descriptor(), POLLIN, 0}}};
       const int wait = desk_.empty() ? 1'000 : ring_every;
       if (::poll(watched.data(), watched.size(), wait) < 0 && errno != EINTR)
         return fail(error_code::io, "cannot wait: " + describe_errno(errno));
-      if ((watched[2].revents & POLLIN) != 0) bell_.silence();
+      if ((watched[2].revents & POLLIN) != 0) wake_event_.silence();
       if ((watched[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
         const auto got = take();
         if (!got) return tl::unexpected(got.error());
@@ -75,19 +75,19 @@ class answering {
       }
       if ((watched[1].revents & (POLLERR | POLLHUP)) != 0) return {};
       if (auto done = handle(); !done) return done;
-      if (!greeted_ && steady::now() - begin > most_greeting)
-        return fail(error_code::foreign, "nobody asks on standard input", {},
-                    "`sluice open ssh://HOST/PATH` starts this by itself");
-      answer();
+      if (!greeted_ && steady::now() - begin > max_greeting)
+        return fail(error_code::foreign, "no requests on standard input", {},
+                    "`sluice open ssh://HOST/PATH` starts this command itself");
+      serve_query();
       if (!send()) return {};
     }
   }
 
  private:
-  /// Replies with bytes of the file are large: a peer takes one before it asks for the next.
-  [[nodiscard]] bool takes_requests() const { return queued_.size() - sent_ < std::size_t{2} * most_read; }
+  /// Replies with bytes of the file are large: a peer reads one before it requests the next.
+  [[nodiscard]] bool takes_requests() const { return queued_.size() - sent_ < std::size_t{2} * max_read; }
 
-  /// False: the input has ended.
+  /// Reads requests. Returns false if the input has ended.
   result<bool> take() {
     std::byte bytes[asked_at_once];
     const ssize_t got = ::read(in_, bytes, sizeof bytes);
@@ -102,7 +102,7 @@ class answering {
       auto next = came_.next();
       if (!next) return tl::unexpected(next.error());
       if (!*next) return {};
-      if (!handle(**next)) return fail(error_code::foreign, "what asks on standard input is not Sluice");
+      if (!handle(**next)) return fail(error_code::foreign, "the peer on standard input is not Sluice");
     }
     return {};
   }
@@ -113,7 +113,7 @@ class answering {
       if (request.kind != frame_kind::hello || !said || said->magic != protocol_magic) return false;
       greeted_ = true;
       hello_message reply;
-      reply.answers = 1;
+      reply.results = 1;
       put_frame(queued_, frame_kind::hello, request.id, bytes_of(reply), std::as_bytes(std::span(recording_.path())));
       return true;
     }
@@ -121,7 +121,7 @@ class answering {
       case frame_kind::outline:
         reply_with_outline(request);
         return true;
-      case frame_kind::question:
+      case frame_kind::query:
         if (auto opened = desk_.ask(request.id, request.payload); !opened)
           put_failure(queued_, request.id, opened.error());
         return true;
@@ -135,33 +135,33 @@ class answering {
 
   void reply_with_outline(const frame& request) {
     const auto layout = message_in<std::uint64_t>(request.payload);
-    if (layout != query::layout_of_questions())
+    if (layout != query::layout_of_queries())
       return put_failure(queued_, request.id,
                          {error_code::unavailable,
-                          "over there is another version of Sluice",
+                          "the remote version of Sluice is different",
                           {},
                           error::no_offset,
-                          "install the same one on both machines"});
+                          "install the same version on both machines"});
     engine_.refresh();
     put_frame(queued_, frame_kind::outline, request.id, query::encode_outline(engine_.snapshot()->about()));
   }
 
-  void answer() {
-    while (queued_.size() - sent_ < most_queued) {
+  void serve_query() {
+    while (queued_.size() - sent_ < max_queued) {
       const auto next = desk_.next();
       if (!next) return;
       if (next->failure) {
         put_failure(queued_, next->id, *next->failure);
         continue;
       }
-      answer_message head;
+      result_message head;
       head.last = next->last ? 1 : 0;
       head.progress = next->progress;
-      put_frame(queued_, frame_kind::answer, next->id, bytes_of(head), next->bytes);
+      put_frame(queued_, frame_kind::result, next->id, bytes_of(head), next->bytes);
     }
   }
 
-  /// False: the peer is gone.
+  /// Sends queued bytes. Returns false if the peer has closed the connection.
   bool send() {
     while (sent_ < queued_.size()) {
       const ssize_t went = ::write(out_, queued_.data() + sent_, queued_.size() - sent_);
@@ -176,9 +176,9 @@ class answering {
 
   const int in_;
   const int out_;
-  const bell bell_;  ///< The engine's threads ring it.
+  const wake_event wake_event_;  ///< Signalled by the engine's threads.
   served_recording recording_;
-  frame_buffer came_{most_request};
+  frame_buffer came_{max_request};
   std::vector<std::byte> queued_;
   std::size_t sent_ = 0;
   bool greeted_ = false;
@@ -188,8 +188,8 @@ class answering {
 
 }  // namespace
 
-result<void> answer_on(int in, int out, std::shared_ptr<trace::file> recording) {
-  ::signal(SIGPIPE, SIG_IGN);  // A peer that is gone is noticed by the write.
+result<void> result_on(int in, int out, std::shared_ptr<trace::file> recording) {
+  ::signal(SIGPIPE, SIG_IGN);  // Writing detects that a peer is gone.
   ::fcntl(out, F_SETFL, ::fcntl(out, F_GETFL) | O_NONBLOCK);
   return answering(in, out, recording).run();
 }

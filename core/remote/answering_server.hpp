@@ -7,9 +7,9 @@
 
 namespace sluice::remote {
 
-/// Answers a peer's questions about `recording` on the streams `in` and `out` until `in` ends (protocol.md): for
-/// `sluice serve --stdio`. Makes `out` non-blocking. Errors: io; foreign, if the peer speaks another language or is
-/// silent at first.
-[[nodiscard]] result<void> answer_on(int in, int out, std::shared_ptr<trace::file> recording);
+/// Serves `sluice serve --stdio`: reads a peer's queries about `recording` from `in` and writes results to `out` until
+/// `in` ends (protocol.md). Makes `out` non-blocking. Errors: io; foreign, if the peer uses another protocol or does
+/// not greet in time.
+[[nodiscard]] result<void> result_on(int in, int out, std::shared_ptr<trace::file> recording);
 
 }  // namespace sluice::remote

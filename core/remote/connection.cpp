@@ -30,12 +30,12 @@ namespace {
 using steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds most_sending{10'000};
+constexpr milliseconds max_sending{10'000};
 constexpr milliseconds greeting_of_socket{5'000};
 constexpr std::size_t received_at_once = std::size_t{256} << 10;
 
-/// What a program writes to its standard error. Its end is kept, in memory: what another machine sends through ssh may
-/// have no end. Thread-safe.
+/// Standard error of a program. Keeps only its end, in memory: output of a remote machine through ssh may be endless.
+/// Thread-safe.
 class complaints {
  public:
   complaints() = default;
@@ -45,17 +45,17 @@ class complaints {
     if (from_ >= 0) ::close(from_);
   }
 
-  /// Takes over the end of a pipe, which must not block.
+  /// Takes ownership of the end of a pipe, which must be non-blocking.
   void take(int from) { from_ = from; }
-  /// Negative: there is nothing to wait for.
+  /// The descriptor to wait for; negative if there is none.
   [[nodiscard]] int descriptor() const { return from_; }
 
-  /// Takes what there is, or some of it: one that never ends must not keep others waiting. If nobody listens, the
-  /// program waits for room in the pipe.
+  /// Reads some of the available output: endless output must not block others. If nobody calls it, the program waits
+  /// for space in the pipe.
   void listen() {
     const std::scoped_lock lock(mutex_);
     char some[4096];
-    for (int turn = 0; turn < most_turns && from_ >= 0; ++turn) {
+    for (int turn = 0; turn < max_turns && from_ >= 0; ++turn) {
       const ssize_t got = ::read(from_, some, sizeof some);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return;
@@ -69,7 +69,7 @@ class complaints {
     }
   }
 
-  /// The last line, for an error; empty if there is none.
+  /// The last line, for an error message; empty if there is none.
   [[nodiscard]] std::string last_line() {
     listen();
     const std::scoped_lock lock(mutex_);
@@ -81,7 +81,7 @@ class complaints {
   }
 
  private:
-  static constexpr int most_turns = 16;
+  static constexpr int max_turns = 16;
   static constexpr std::size_t kept = 4096;         // bytes
   static constexpr std::size_t longest_line = 500;  // bytes
   std::atomic<int> from_{-1};
@@ -96,17 +96,18 @@ struct connection::state {
   int in = -1;
   int out = -1;
   pid_t program = 0;        ///< The program on the other side of the pipes; 0: none.
-  mutable complaints said;  ///< What it writes to standard error.
-  int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  mutable complaints said;  ///< Its standard error.
+  int wake_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::string recording;
-  bool answers = false;
+  bool results = false;
 
-  std::mutex sending;  ///< Held while a frame goes out.
+  std::mutex sending;  ///< Held while a frame is sent.
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::map<std::uint64_t, std::shared_ptr<on_reply>> open;  ///< Requests by id. Guarded by `mutex`.
   std::uint64_t last_id = 0;                                ///< Guarded by `mutex`.
-  std::optional<error> over;                                ///< Why the connection has ended. Guarded by `mutex`.
+  std::optional<error> over;                                ///< The reason why the connection ended. Guarded by
+                                                            ///< `mutex`.
   std::atomic<bool> stopping{false};
   std::thread thread;
 
@@ -115,17 +116,17 @@ struct connection::state {
     if (thread.joinable()) thread.join();
     if (in >= 0) ::close(in);
     if (out >= 0 && out != in) ::close(out);
-    ::close(bell);
+    ::close(wake_event);
     if (program > 0) end_program();
   }
 
   void stop() {
     stopping = true;
     const std::uint64_t one = 1;
-    static_cast<void>(!::write(bell, &one, sizeof one));
+    static_cast<void>(!::write(wake_event, &one, sizeof one));
   }
 
-  /// Its input has ended, so it ends by itself; a hanging one is ended.
+  /// The program ends by itself when its input ends; kills it if it hangs.
   void end_program() const {
     for (int i = 0; i < 50; ++i) {
       if (::waitpid(program, nullptr, WNOHANG) != 0) return;
@@ -142,11 +143,11 @@ struct connection::state {
     return made;
   }
 
-  /// Waits until `descriptor` is ready, the connection is stopped, or `until`. True: it is ready.
+  /// Waits until `descriptor` is ready, the connection is stopped, or `until`. Returns true if it is ready.
   [[nodiscard]] bool wait(int descriptor, short events, steady::time_point until) const {
     while (!stopping) {
       const auto left = std::chrono::ceil<milliseconds>(until - steady::now());
-      pollfd watched[3] = {{descriptor, events, 0}, {bell, POLLIN, 0}, {said.descriptor(), POLLIN, 0}};
+      pollfd watched[3] = {{descriptor, events, 0}, {wake_event, POLLIN, 0}, {said.descriptor(), POLLIN, 0}};
       const int most = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
       const int ready = ::poll(watched, 3, most);
       if (ready < 0 && errno == EINTR) continue;
@@ -160,15 +161,15 @@ struct connection::state {
 
   /// Sends all of `bytes`. The caller holds `sending`.
   result<void> send(std::span<const std::byte> bytes) const {
-    const auto until = steady::now() + most_sending;
+    const auto until = steady::now() + max_sending;
     while (!bytes.empty()) {
-      // A pipe has no MSG_NOSIGNAL: the program ignores SIGPIPE in this thread (see `send_frame`).
+      // Pipes have no MSG_NOSIGNAL, so this thread blocks SIGPIPE (see `send_frame`).
       const ssize_t went = program > 0 ? ::write(out, bytes.data(), bytes.size())
                                        : ::send(out, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (went >= 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(went));
       } else if (errno == EAGAIN) {
-        if (!wait(out, POLLOUT, until)) return tl::unexpected(lost("the other side takes nothing any more"));
+        if (!wait(out, POLLOUT, until)) return tl::unexpected(lost("the other side has stopped reading"));
       } else if (errno != EINTR) {
         return tl::unexpected(lost("the connection has ended"));
       }
@@ -194,10 +195,10 @@ struct connection::state {
     return sent;
   }
 
-  /// Takes what there is, or waits for it. Errors: io.
+  /// Reads available bytes, or waits for some. Errors: io.
   result<void> receive(frame_buffer& into, steady::time_point until) const {
     std::vector<std::byte> bytes(received_at_once);
-    if (!wait(in, POLLIN, until)) return tl::unexpected(lost(stopping ? "it was cancelled" : "it does not answer"));
+    if (!wait(in, POLLIN, until)) return tl::unexpected(lost(stopping ? "cancelled" : "no reply"));
     const ssize_t got = ::read(in, bytes.data(), bytes.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
     if (got <= 0) return tl::unexpected(lost("the connection has ended"));
@@ -221,7 +222,7 @@ struct connection::state {
     {
       const std::scoped_lock lock(mutex);
       const auto found = open.find(came.id);
-      if (found == open.end()) return;  // It was withdrawn.
+      if (found == open.end()) return;  // The request was withdrawn.
       then = found->second;
     }
     const std::uint64_t id = came.id;
@@ -232,11 +233,11 @@ struct connection::state {
     open.erase(id);
   }
 
-  /// Takes frames until the connection ends. `held`: what came behind the greeting.
+  /// Reads frames until the connection ends. `held`: bytes after the greeting.
   void work(frame_buffer held) {
     for (;;) {
       auto next = held.next();
-      if (!next) return end_with(lost("it sent something that is not a frame"));
+      if (!next) return end_with(lost("received invalid data instead of a frame"));
       if (*next) {
         hand_out(std::move(**next));
         continue;
@@ -251,7 +252,7 @@ connection::connection(std::unique_ptr<state> s) : state_(std::move(s)) {}
 connection::~connection() = default;
 const std::string& connection::name() const { return state_->name; }
 const std::string& connection::recording() const { return state_->recording; }
-bool connection::answers() const { return state_->answers; }
+bool connection::results() const { return state_->results; }
 
 bool connection::alive() const {
   const std::scoped_lock lock(state_->mutex);
@@ -266,27 +267,27 @@ result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s
   constexpr milliseconds look_at_cancel{100};
   if (auto sent = s->send_frame(frame_kind::hello, 0, bytes_of(hello_message{})); !sent)
     return tl::unexpected(sent.error());
-  frame_buffer came(most_reply);
+  frame_buffer came(max_reply);
   const auto until = steady::now() + most;
   while (!cancelled || !cancelled()) {
     auto next = came.next();
     const auto said = next && *next ? message_in<hello_message>((*next)->payload) : std::nullopt;
     const bool is_ours = said && (*next)->kind == frame_kind::hello && said->magic == protocol_magic;
     if (!next || (*next && !is_ours))
-      return fail(error_code::foreign, "does not answer as a Sluice that serves a recording does", s->name,
-                  "a start file of the shell over there must print nothing");
+      return fail(error_code::foreign, "does not reply like a Sluice server", s->name,
+                  "the remote shell's start files must not print anything");
     if (!*next) {
       if (!s->wait(s->in, POLLIN, std::min(steady::now() + look_at_cancel, until)) && steady::now() < until) continue;
       if (auto got = s->receive(came, until); !got) return tl::unexpected(got.error());
       continue;
     }
     if (said->version != protocol_version)
-      return fail(error_code::newer_version, "speaks version " + std::to_string(said->version) + " of the protocol",
+      return fail(error_code::newer_version, "uses version " + std::to_string(said->version) + " of the protocol",
                   s->name, "use the same Sluice on both sides");
     constexpr std::size_t longest_path = 4096;
     const auto path = std::span<const std::byte>((*next)->payload).subspan(sizeof *said);
     s->recording.assign(reinterpret_cast<const char*>(path.data()), std::min(path.size(), longest_path));
-    s->answers = said->answers == 1;
+    s->results = said->results == 1;
     std::shared_ptr<connection> made(new connection(std::move(s)));
     try {
       made->state_->thread =
@@ -304,12 +305,12 @@ result<std::shared_ptr<connection>> connection::to_socket(const std::string& pat
   auto s = std::make_unique<state>();
   s->name = name;
   const auto address = socket_address(path);
-  if (!address) return fail(error_code::invalid_argument, "is no path of a socket: at most 107 bytes", name);
+  if (!address) return fail(error_code::invalid_argument, "is not a path for a socket: at most 107 bytes", name);
   s->in = s->out = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (s->in < 0 || ::connect(s->in, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
     const bool absent = errno == ENOENT;
     return fail(absent ? error_code::not_found : error_code::io, "cannot connect: " + describe_errno(errno), name,
-                "name the socket that `sluice record --live` prints");
+                "use the socket that `sluice record --live` prints");
   }
   ::fcntl(s->in, F_SETFL, O_NONBLOCK);
   return greeted(std::move(s), greeting_of_socket, {});
@@ -347,7 +348,7 @@ result<std::shared_ptr<connection>> connection::to_program(const std::vector<std
   if (!piped || failed != 0) {
     s->program = 0;
     return fail(failed == ENOENT ? error_code::not_found : error_code::io,
-                words.front() + " cannot start: " + describe_errno(failed), name);
+                words.front() + " cannot be started: " + describe_errno(failed), name);
   }
   for (const int each : {s->in, s->out, errors[0]}) ::fcntl(each, F_SETFL, O_NONBLOCK);
   return greeted(std::move(s), most, cancelled);
@@ -405,10 +406,10 @@ result<frame> connection::ask(frame_kind kind, std::span<const std::byte> payloa
     lock.unlock();
     const std::scoped_lock forget(state_->mutex);
     state_->open.erase(id);
-    return fail(error_code::io, "it does not answer", name());
+    return fail(error_code::io, "no reply", name());
   }
   if (*shared->reply && (**shared->reply).kind != wanted)
-    return fail(error_code::corrupt, "it sent an answer of another kind", name());
+    return fail(error_code::corrupt, "received an unexpected kind of reply", name());
   return std::move(*shared->reply);
 }
 

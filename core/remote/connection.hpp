@@ -15,19 +15,21 @@
 
 namespace sluice::remote {
 
-/// A connection to who has a recording: over a Unix socket, or through the standard input and output of a program. A
-/// thread takes what comes. Thread-safe.
+/// A connection to the process that owns a recording (the peer), over a Unix socket or through the standard input and
+/// output of a program. A thread receives replies. Thread-safe.
 class connection {
  public:
-  /// Called with a reply, or with the error that ended the connection. Returns true if more replies will come. Called
-  /// on the connection's thread; must not wait for another reply.
+  /// A function that is called with a reply, or with the error that ended the connection, and returns true if it
+  /// expects more replies. It is called on the connection's thread and must not wait for another reply.
   using on_reply = std::function<bool(result<frame>)>;
 
-  /// Connects to the socket at `path`. `name`: for errors. Errors: not_found, io, foreign (something else listens there).
+  /// Connects to the socket at `path`. Errors name the peer `name`: not_found, io, foreign (another program listens on
+  /// the socket).
   [[nodiscard]] static result<std::shared_ptr<connection>> to_socket(const std::string& path, const std::string& name);
-  /// Starts a program by its words, the first of which is looked up in PATH, and speaks through its standard input and
-  /// output. It must answer within `most`, which a user who types a password needs, unless `cancelled` returns true
-  /// before. Errors: not_found, io, foreign; the last line that the program wrote to standard error is in them.
+  /// Starts the program with the command line `words`, whose first word is looked up in PATH, and communicates through
+  /// the program's standard input and output. Fails if the program does not greet within `most`, which must be long
+  /// enough for a user to type a password, or if `cancelled` returns true before. Errors: not_found, io, foreign; they
+  /// include the last line of the program's standard error.
   [[nodiscard]] static result<std::shared_ptr<connection>> to_program(const std::vector<std::string>& words,
                                                                       const std::string& name,
                                                                       std::chrono::milliseconds most,
@@ -37,22 +39,23 @@ class connection {
   connection& operator=(const connection&) = delete;
 
   [[nodiscard]] const std::string& name() const;
-  /// The path of the recording, as its owner names it. Not trusted.
+  /// The path of the recording on the peer's host. Not trusted.
   [[nodiscard]] const std::string& recording() const;
-  /// True if it answers questions.
-  [[nodiscard]] bool answers() const;
+  /// True if the peer computes the results of queries.
+  [[nodiscard]] bool results() const;
   /// True until the connection has ended.
   [[nodiscard]] bool alive() const;
 
-  /// Sends a request; `then` gets the replies. Returns the request's id. If the connection has ended, `then` is called
-  /// at once. Blocks only while the peer takes nothing, and no longer than ten seconds: then the connection ends.
+  /// Sends a request, and returns its id without waiting for replies; `then` is called with each reply. If the
+  /// connection has ended, calls `then` before returning. Blocks only while the peer does not read, at most for ten
+  /// seconds; after that, the connection ends.
   std::uint64_t begin(frame_kind kind, std::span<const std::byte> payload, on_reply then);
-  /// Forgets a request, and tells the peer.
+  /// Ignores further replies to a request, and tells the peer that they are not needed.
   void withdraw(std::uint64_t id);
-  /// True while a request waits for its last reply.
+  /// True while any request waits for its last reply.
   [[nodiscard]] bool waits() const;
-  /// Sends a request and waits for its reply, which must be of the kind `wanted`. Errors: io (also after `most`), and
-  /// those that the peer replies with.
+  /// Sends a request and waits for its reply, which must be of the kind `wanted`. Errors: io, also if there is no reply
+  /// within `most`; the errors that the peer replies with.
   [[nodiscard]] result<frame> ask(frame_kind kind, std::span<const std::byte> payload, frame_kind wanted,
                                   std::chrono::milliseconds most);
   /// Ends the connection.

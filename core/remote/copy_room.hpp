@@ -7,28 +7,29 @@
 
 namespace sluice::remote {
 
-/// How much of this machine's disk the copies of one recording may take. A server can send without end, and say that any
-/// size is to come: only what has come takes room.
+/// Limits the disk space for the copies of one recording. A server can send data without end and announce any size, so
+/// there must be a limit, and only received bytes count.
 struct copy_limits {
-  /// Bytes of all copies together. A training takes 1.5 bytes an event (tests/bench/README.md): some 40 billion events.
-  /// A viewer opens the file of a longer recording by its path.
-  std::uint64_t most_bytes = std::uint64_t{64} << 30;
-  /// Bytes that stay free on the disk, for the recorder and everybody else, if its twentieth part is not less: a full
-  /// disk loses the work of others, and a twentieth is what ext4 keeps for root.
-  std::uint64_t most_reserve = std::uint64_t{1} << 30;
+  /// The most bytes of all copies together. The recording of a training takes 1.5 bytes per event
+  /// (tests/bench/README.md), so this limit allows some 40 billion events. A longer recording can be viewed by opening
+  /// its file by path.
+  std::uint64_t max_bytes = std::uint64_t{64} << 30;
+  /// The bytes to leave free on the disk, or a twentieth of the disk if that is less. On a full disk, the recorder and
+  /// other programs would lose data; a twentieth is also what ext4 reserves for root.
+  std::uint64_t max_reserve = std::uint64_t{1} << 30;
 };
 
-/// Counts what copies take. Thread-safe.
+/// Counts the bytes of all copies of one recording, and enforces the limits. Thread-safe.
 class copy_room {
  public:
   explicit copy_room(const copy_limits& limits) : limits_(limits) {}
   copy_room(const copy_room&) = delete;
   copy_room& operator=(const copy_room&) = delete;
 
-  /// Sets `bytes` aside, which are then written to the open file `descriptor`. Errors: no_space, if that would be more
-  /// than the limits allow. Nothing is set aside then.
+  /// Reserves `bytes` that are about to be written to the open file `descriptor`. Errors: no_space if they exceed the
+  /// limits; nothing is reserved then.
   [[nodiscard]] result<void> take(int descriptor, std::uint64_t bytes);
-  /// So many bytes were not written, or are there no more.
+  /// Releases reserved bytes that were not written, or that were deleted.
   void give_back(std::uint64_t bytes) { taken_ -= bytes; }
 
  private:

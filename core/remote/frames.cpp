@@ -17,7 +17,7 @@ void append(std::vector<std::byte>& out, std::span<const std::byte> bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// The codes that may travel, by their place.
+/// Error codes that the protocol supports, by number.
 constexpr error_code codes[] = {error_code::io,      error_code::not_found,        error_code::foreign,
                                 error_code::corrupt, error_code::invalid_argument, error_code::unavailable};
 
@@ -43,7 +43,7 @@ void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why
 
 error failure_in(std::span<const std::byte> payload, const std::string& from) {
   const auto code = message_in<std::uint32_t>(payload);
-  if (!code) return {error_code::corrupt, "answered with a failure that it does not name", from, error::no_offset, {}};
+  if (!code) return {error_code::corrupt, "replied with an unknown failure", from, error::no_offset, {}};
   const auto text = payload.subspan(sizeof *code);
   const std::string_view said(reinterpret_cast<const char*>(text.data()), text.size());
   return {codes[std::min<std::size_t>(*code, std::size(codes) - 1)],
@@ -68,8 +68,8 @@ result<std::optional<frame>> frame_buffer::next() {
   const auto rest = std::span<const std::byte>(held_).subspan(begin_);
   const auto header = message_in<frame_header>(rest);
   if (!header) return std::nullopt;
-  if (header->zero != 0) return fail(error_code::corrupt, "a frame's header is not valid");
-  if (header->bytes > most_payload_) return fail(error_code::corrupt, "a frame is too long");
+  if (header->zero != 0) return fail(error_code::corrupt, "a frame has an invalid header");
+  if (header->bytes > max_payload_) return fail(error_code::corrupt, "a frame is too long");
   const std::size_t whole = sizeof *header + header->bytes;
   if (rest.size() < whole) return std::nullopt;
   const auto payload = rest.subspan(sizeof *header, header->bytes);

@@ -11,35 +11,36 @@
 
 #include "core/base/error.hpp"
 
-/// Recordings of other processes and machines: the protocol between who has a recording and who shows it (protocol.md).
+/// The protocol between the owner of a recording and a viewer in another process or on another machine: see
+/// protocol.md.
 namespace sluice::remote {
 
 inline constexpr std::uint32_t protocol_version = 1;
-inline constexpr std::uint64_t protocol_magic = 0x4556494c43554c53;  ///< "SLUCLIVE" in the bytes of the stream.
+inline constexpr std::uint64_t protocol_magic = 0x4556494c43554c53;  ///< "SLUCLIVE", as bytes of the stream.
 
-/// The most bytes of one `read`.
-inline constexpr std::uint32_t most_read = std::uint32_t{1} << 20;
-/// The longest payload that a server takes: questions have texts of users in them.
-inline constexpr std::size_t most_request = std::size_t{64} << 10;
-/// The longest payload that a client takes. Answers with more are refused.
-inline constexpr std::size_t most_reply = std::size_t{64} << 20;
+/// The most bytes that one `read` can request.
+inline constexpr std::uint32_t max_read = std::uint32_t{1} << 20;
+/// The longest payload that a server accepts. Queries contain texts that users type.
+inline constexpr std::size_t max_request = std::size_t{64} << 10;
+/// The longest payload that a client accepts.
+inline constexpr std::size_t max_reply = std::size_t{64} << 20;
 
 enum class frame_kind : std::uint16_t {
-  hello = 1,     ///< First in each direction.
-  look = 2,      ///< Asks how much of the recording there is.
-  extent = 3,    ///< Answers `look`.
-  read = 4,      ///< Asks for bytes of the recording.
-  bytes = 5,     ///< Answers `read`.
-  failure = 6,   ///< Answers anything: a code, then one line of text.
-  outline = 7,   ///< Asks for, and has, what is shown of a recording besides rows.
-  question = 8,  ///< Asks a question of core/query.
-  answer = 9,    ///< Has the answer so far; the last one says so.
-  withdraw = 10  ///< A question is not asked any more.
+  hello = 1,     ///< The first frame in each direction.
+  look = 2,      ///< Requests the size of the recording.
+  extent = 3,    ///< Reply to `poll`.
+  read = 4,      ///< Requests bytes of the recording.
+  bytes = 5,     ///< Reply to `read`.
+  failure = 6,   ///< Reply to any request: a code, then one line of text.
+  outline = 7,   ///< Requests the data of a recording other than its rows. The reply has the same kind.
+  query = 8,     ///< Requests the result of a query of core/query.
+  result = 9,    ///< Reply to `query`: the result so far. The last reply is marked.
+  withdraw = 10  ///< Cancels a query.
 };
 
-/// Precedes each payload. All numbers of the protocol are little-endian.
+/// The header before each payload. All numbers of the protocol are little-endian.
 struct frame_header {
-  std::uint32_t bytes = 0;  ///< Of the payload.
+  std::uint32_t bytes = 0;  ///< The length of the payload.
   std::uint16_t kind = 0;
   std::uint16_t zero = 0;
   std::uint64_t id = 0;  ///< A reply has the id of its request.
@@ -49,20 +50,20 @@ static_assert(sizeof(frame_header) == 16);
 struct hello_message {
   std::uint64_t magic = protocol_magic;
   std::uint32_t version = protocol_version;
-  std::uint32_t answers = 0;  ///< Of a server: 1 if it answers questions. Behind it, the path of the recording.
+  std::uint32_t results = 0;  ///< From a server: 1 if it computes results. The path of the recording follows.
 };
 static_assert(sizeof(hello_message) == 16);
 
 struct look_message {
-  std::uint64_t generation = 0;  ///< Which file; 0: the newest.
+  std::uint64_t generation = 0;  ///< The file whose size is requested; 0: the newest file.
 };
 static_assert(sizeof(look_message) == 8);
 
 struct extent_message {
-  std::uint64_t generation = 0;  ///< 0: there is no file yet.
-  std::uint64_t newest = 0;      ///< The generation of the file that is at the path now.
+  std::uint64_t generation = 0;  ///< The file; 0 if it does not exist yet.
+  std::uint64_t newest = 0;      ///< The generation of the file that is now at the recording's path.
   std::uint64_t bytes = 0;
-  std::uint64_t growing = 0;  ///< 1: a writer has the file open, or there is none yet.
+  std::uint64_t growing = 0;  ///< 1 if a writer has the file open, or if the file does not exist yet; otherwise 0.
 };
 static_assert(sizeof(extent_message) == 32);
 
@@ -74,11 +75,11 @@ struct read_message {
 };
 static_assert(sizeof(read_message) == 24);
 
-struct answer_message {
-  std::uint32_t last = 0;  ///< 1: the answer is complete. Behind it, the answer.
+struct result_message {
+  std::uint32_t last = 0;  ///< 1 if the result is complete; otherwise 0. The result follows this struct.
   float progress = 0;
 };
-static_assert(sizeof(answer_message) == 8);
+static_assert(sizeof(result_message) == 8);
 
 struct frame {
   frame_kind kind{};
@@ -86,7 +87,7 @@ struct frame {
   std::vector<std::byte> payload;
 };
 
-/// The message that a payload begins with; none if it is too short.
+/// Returns the message at the start of a payload, or nullopt if the payload is too short.
 template <class Message>
 [[nodiscard]] std::optional<Message> message_in(std::span<const std::byte> payload) {
   static_assert(std::is_trivially_copyable_v<Message>);
@@ -102,30 +103,30 @@ template <class Message>
   return std::as_bytes(std::span(&message, 1));
 }
 
-/// Appends a frame to `out`, its payload in two parts.
+/// Appends a frame to `out`. The payload is `first` followed by `second`.
 void put_frame(std::vector<std::byte>& out, frame_kind kind, std::uint64_t id, std::span<const std::byte> first,
                std::span<const std::byte> second = {});
-/// Appends a `failure` frame. Its text is one printable line, cut after 1000 bytes.
+/// Appends a `failure` frame to `out`. The text of the frame is one printable line, truncated after 1000 bytes.
 void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why);
-/// The error in the payload of a `failure` frame; `from`: who sent it. Its message is the first line of what was sent,
-/// printable and of at most 1000 bytes. Never the code `cancelled`.
+/// Returns the error in the payload of a `failure` frame that `from` sent. The error's message is the first line of the
+/// text, made printable and truncated after 1000 bytes; its code is never `cancelled`.
 [[nodiscard]] error failure_in(std::span<const std::byte> payload, const std::string& from);
 
-/// Cuts a stream of bytes into frames. What the bytes say is not trusted.
+/// Splits a stream of untrusted bytes into frames.
 class frame_buffer {
  public:
-  explicit frame_buffer(std::size_t most_payload) : most_payload_(most_payload) {}
+  explicit frame_buffer(std::size_t max_payload) : max_payload_(max_payload) {}
 
   void add(std::span<const std::byte> bytes);
-  /// The next frame; none: more bytes are needed. Errors: corrupt (a payload is too long, or the header is not valid);
-  /// the stream is then of no more use.
+  /// Returns the next frame, or nullopt if more bytes are needed. Errors: corrupt if a payload is too long or a header
+  /// is invalid; the stream is unusable after that.
   [[nodiscard]] result<std::optional<frame>> next();
   [[nodiscard]] bool empty() const { return begin_ == held_.size(); }
 
  private:
-  const std::size_t most_payload_;
+  const std::size_t max_payload_;
   std::vector<std::byte> held_;
-  std::size_t begin_ = 0;  ///< What is before it has been handed out.
+  std::size_t begin_ = 0;  ///< The bytes of `held_` before this position have been returned.
 };
 
 }  // namespace sluice::remote

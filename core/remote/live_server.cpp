@@ -28,10 +28,10 @@ namespace {
 using steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// How much is taken from a peer at once.
+/// The most bytes read from a peer at once.
 constexpr std::size_t taken_at_once = std::size_t{64} << 10;
-/// The longest payload of a request that this server knows.
-constexpr std::size_t most_payload = 64;
+/// The longest payload of this server's requests.
+constexpr std::size_t max_payload = 64;
 constexpr milliseconds longest_wait{1'000};
 
 /// A descriptor that is closed with its owner.
@@ -66,14 +66,14 @@ class peer {
   [[nodiscard]] bool has_all() const { return recording_.has_all() && sent_ == out_.size(); }
   [[nodiscard]] steady::time_point active() const { return active_; }
 
-  /// When the peer is cut off if it does nothing until then; none: it may be silent.
+  /// The time at which a silent peer is disconnected; none: it may be silent.
   [[nodiscard]] std::optional<steady::time_point> deadline(const server_limits& limits) const {
     if (!greeted_) return since_ + limits.greeting;
     if (sent_ < out_.size()) return std::min(active_ + limits.stalled, replied_ + limits.reply);
     return std::nullopt;
   }
 
-  /// Sends and takes what is possible without waiting. False: the connection has ended.
+  /// Sends and receives as much as possible without waiting. Returns false if the connection has ended.
   bool go_on(short ready, bool ended) {
     if (ended) recording_.end();
     if ((ready & (POLLIN | POLLHUP | POLLERR)) != 0 && sent_ == out_.size() && !take()) return false;
@@ -104,8 +104,8 @@ class peer {
     return true;
   }
 
-  /// Replies to one request after another. A reply that has not gone yet keeps the next request waiting, so that a peer
-  /// cannot ask for more memory than one reply.
+  /// Replies to one request after another. An unsent reply delays the next request, so that a peer cannot take more
+  /// memory than one reply.
   bool handle() {
     while (out_.empty()) {
       const auto next = in_.next();
@@ -128,72 +128,72 @@ class peer {
 
   const descriptor socket_;
   served_recording recording_;
-  frame_buffer in_{most_payload};
-  std::vector<std::byte> out_;  ///< The reply that goes out.
+  frame_buffer in_{max_payload};
+  std::vector<std::byte> out_;  ///< The reply that is being sent.
   std::size_t sent_ = 0;
   bool greeted_ = false;
   const steady::time_point since_ = steady::now();
-  steady::time_point active_ = since_;   ///< When bytes went last, in either direction.
-  steady::time_point replied_ = since_;  ///< When the last reply was made.
+  steady::time_point active_ = since_;   ///< The last time that bytes were sent or received.
+  steady::time_point replied_ = since_;  ///< The time of the last reply.
 };
 
 /// A listening socket of mode 0600 at `path`.
 result<int> listen_at(const std::string& path) {
   const auto address = socket_address(path);
-  if (!address) return fail(error_code::invalid_argument, "is no path of a socket: at most 107 bytes", path);
+  if (!address) return fail(error_code::invalid_argument, "is not a path for a socket: at most 107 bytes", path);
   const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const auto* const where = reinterpret_cast<const sockaddr*>(&*address);
-  // The file of the socket gets the mode of the socket.
+  // The socket's file gets the mode of the socket.
   const bool bound = made >= 0 && ::fchmod(made, 0600) == 0 && ::bind(made, where, sizeof *address) == 0;
   if (bound && ::listen(made, 16) == 0) return made;
   const int why = errno;
   if (made >= 0) ::close(made);
   if (why == EADDRINUSE)
-    return fail(error_code::invalid_argument, "exists already", path, "name another socket, or remove it");
+    return fail(error_code::invalid_argument, "already exists", path, "choose another socket, or remove it");
   return fail(error_code::unavailable, "cannot listen there: " + describe_errno(why), path);
 }
 
-/// Removes a socket of this user that a killed process left.
+/// Removes a socket of this user that a killed process left behind.
 void remove_left_socket(const std::string& path) {
   const auto address = socket_address(path);
   struct stat there {};
   if (!address || ::lstat(path.c_str(), &there) != 0 || !S_ISSOCK(there.st_mode) || there.st_uid != ::geteuid()) return;
   const descriptor asks(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int answer = ::connect(asks.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
-  if (answer != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
+  const int result = ::connect(asks.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
+  if (result != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
 }
 
 }  // namespace
 
 struct live_server::state {
-  state(std::string recording, std::string socket, int listening, int bell, const server_limits& how)
-      : path(std::move(recording)), name(std::move(socket)), limits(how), listener(listening), bell(bell) {}
+  state(std::string recording, std::string socket, int listening, int wake_event, const server_limits& how)
+      : path(std::move(recording)), name(std::move(socket)), limits(how), listener(listening), wake_event(wake_event) {}
 
   const std::string path;
   const std::string name;
   const server_limits limits;
   const descriptor listener;
-  const descriptor bell;  ///< An eventfd: something below has changed.
+  const descriptor wake_event;  ///< An eventfd: a member below has changed.
   std::atomic<bool> stopping{false};
   std::atomic<bool> ended{false};  ///< The recording is complete.
   std::mutex mutex;
   std::condition_variable served;
-  bool all_served = false;  ///< Once `ended`: no peer is left that wants more. Guarded by `mutex`.
-  // The thread's own.
+  bool all_served = false;  ///< After `ended`: no peer needs more data. Guarded by `mutex`.
+  // Used only by the thread.
   std::list<peer> peers;
-  steady::time_point accepts_again{};  ///< After it ran out of descriptors.
+  steady::time_point accepts_again{};  ///< Retry time after it ran out of descriptors.
   std::thread thread;
 
   void ring() const {
     const std::uint64_t one = 1;
-    static_cast<void>(!::write(bell.get(), &one, sizeof one));
+    static_cast<void>(!::write(wake_event.get(), &one, sizeof one));
   }
 
   void accept_some() {
     for (int i = 0; i < 16; ++i) {
       const int came = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (came < 0) {
-        // Without descriptors a peer stays in the queue, and the socket readable: look again later.
+        // Without free descriptors, a peer stays in the queue and the socket stays readable: retry later.
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) accepts_again = steady::now() + longest_wait;
         return;
       }
@@ -205,7 +205,7 @@ struct live_server::state {
     }
   }
 
-  /// False: all connections are in use.
+  /// Returns false if all connections are in use.
   bool makes_room() {
     if (peers.size() < limits.connections) return true;
     const auto oldest = std::min_element(peers.begin(), peers.end(),
@@ -229,11 +229,11 @@ struct live_server::state {
     std::vector<pollfd> watched;
     while (!stopping) {
       const short accepts = steady::now() < accepts_again ? 0 : POLLIN;
-      watched.assign({{bell.get(), POLLIN, 0}, {listener.get(), accepts, 0}});
+      watched.assign({{wake_event.get(), POLLIN, 0}, {listener.get(), accepts, 0}});
       for (const peer& each : peers) watched.push_back({each.socket(), each.awaits(), 0});
       if (::poll(watched.data(), watched.size(), wait_milliseconds()) < 0) continue;
       std::uint64_t rung = 0;
-      if (watched[0].revents != 0) static_cast<void>(!::read(bell.get(), &rung, sizeof rung));
+      if (watched[0].revents != 0) static_cast<void>(!::read(wake_event.get(), &rung, sizeof rung));
       const bool over = ended;
       const auto now = steady::now();
       std::size_t at = 2;

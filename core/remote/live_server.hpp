@@ -8,22 +8,24 @@
 
 namespace sluice::remote {
 
-/// How long and for how many a server does its work.
+/// Limits of a server on its peers.
 struct server_limits {
-  std::size_t connections = 8;                ///< At once. When all are taken, one that was silent longest may go.
-  std::chrono::milliseconds greeting{5'000};  ///< For a peer's first frame.
-  std::chrono::milliseconds stalled{10'000};  ///< For a peer to take some of what it has asked for.
-  std::chrono::milliseconds reply{60'000};    ///< For a peer to take all of one reply.
-  std::chrono::milliseconds silent{60'000};   ///< After this, a peer makes room for another one.
+  std::size_t connections = 8;                ///< The most simultaneous connections. If all are taken, a new peer may
+                                              ///< replace the one that has been silent longest.
+  std::chrono::milliseconds greeting{5'000};  ///< Within this time, a new peer must send its first frame.
+  std::chrono::milliseconds stalled{10'000};  ///< Within this time, a peer must read some bytes of its reply.
+  std::chrono::milliseconds reply{60'000};    ///< Within this time, a peer must read all of one reply.
+  std::chrono::milliseconds silent{60'000};   ///< A peer silent for longer than this may be replaced by a new one.
 };
 
-/// Serves a growing recording on a Unix socket, in a thread of its own: protocol.md. The thread only reads the file, and
-/// shares nothing with who writes it. Peers are this user and root (SO_PEERCRED). What a peer sends or leaves undone
-/// ends its own connection at most.
+/// Serves a growing recording on a Unix socket, in its own thread, with the protocol of protocol.md. The thread only
+/// reads the file and shares nothing with the writer. Peers must be processes of this user or of root (SO_PEERCRED). A
+/// faulty or silent peer loses its own connection and does not affect others.
 class live_server {
  public:
-  /// Serves the recording at `path`, which need not exist yet, on a new socket `socket` of mode 0600. Removes a socket
-  /// there that nobody listens on any more. Errors: invalid_argument (the path is too long, or taken), unavailable.
+  /// Serves the recording at `path`, which need not exist yet, on a new socket at `socket` with mode 0600. Replaces an
+  /// old socket that nobody listens on. Errors: invalid_argument (the socket's path is too long or in use),
+  /// unavailable.
   [[nodiscard]] static result<std::unique_ptr<live_server>> start(const std::string& path, const std::string& socket,
                                                                   const server_limits& limits = {});
   ~live_server();  ///< Ends all connections and removes the socket.
@@ -31,7 +33,8 @@ class live_server {
   live_server& operator=(const live_server&) = delete;
 
   [[nodiscard]] const std::string& socket() const;
-  /// The recording is complete: waits until the connected peers have all of it, at most for `most`.
+  /// Waits until the connected peers have all of the recording, at most for `most`. Call when the recording is
+  /// complete.
   void finish(std::chrono::milliseconds most);
 
  private:

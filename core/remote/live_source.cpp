@@ -25,15 +25,15 @@ namespace {
 using steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// How often to look for more once all is here: the recorder writes every tenth of a second.
+/// The interval for checking for more data after everything was fetched: the recorder writes every tenth of a second.
 constexpr milliseconds look_every{50};
-/// For one reply, on a slow line.
+/// The most time to wait for one reply, on a slow connection.
 constexpr milliseconds most_waiting{60'000};
 constexpr milliseconds first_fetch{1'000};
-constexpr milliseconds most_silence{5'000};
+constexpr milliseconds max_silence{5'000};
 constexpr std::uint64_t header_bytes = 64;
 
-/// The copy of one file. It takes room for what has come, and for no more.
+/// The copy of one file. Its size is that of the received bytes.
 class copied_file {
  public:
   [[nodiscard]] static result<std::shared_ptr<copied_file>> make(std::uint64_t generation,
@@ -54,7 +54,7 @@ class copied_file {
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
-  /// Adds what follows. One thread at a time. Errors: no_space, io; what was written until then is there.
+  /// Appends bytes. One thread at once. Errors: no_space, io; bytes written before the error stay.
   result<void> add(std::span<const std::byte> more) {
     if (auto taken = room_->take(descriptor_, more.size()); !taken) return taken;
     while (!more.empty()) {
@@ -63,8 +63,8 @@ class copied_file {
       if (went <= 0) {
         const int why = went < 0 ? errno : ENOSPC;
         room_->give_back(more.size());
-        return fail(code_of_failed_write(why), "cannot keep what comes in a scratch file: " + describe_errno(why), {},
-                    "name a folder with more space in TMPDIR");
+        return fail(code_of_failed_write(why), "cannot write to a scratch file: " + describe_errno(why), {},
+                    "set TMPDIR to a folder with more space");
       }
       bytes_ += static_cast<std::uint64_t>(went);
       more = more.subspan(static_cast<std::size_t>(went));
@@ -72,7 +72,7 @@ class copied_file {
     return {};
   }
 
-  /// The recorder took back what it wrote last, for the disk was full.
+  /// Truncates the copy: the recorder removed its last bytes because the disk was full.
   void cut(std::uint64_t to) {
     if (::ftruncate(descriptor_, static_cast<off_t>(to)) == 0) room_->give_back(bytes_.exchange(to) - to);
   }
@@ -118,7 +118,7 @@ class follower {
     thread_ = std::thread([this] { work(); });
   }
 
-  /// Waits until there is something to show. Errors: see `follow_live`.
+  /// Waits until there is data to show. Errors: see `follow_live`.
   [[nodiscard]] result<std::shared_ptr<const copied_file>> first(const std::function<bool()>& cancelled) {
     constexpr milliseconds look_at_cancel{50};
     const auto begin = steady::now();
@@ -128,14 +128,14 @@ class follower {
       const bool something = shown_ && shown_->bytes() >= header_bytes;
       if (something && (over_ || has_all_ || passed >= first_fetch)) return shown_;
       if (over_ && failure_) return fail(failure_->code, failure_->message, name_, failure_->hint);
-      if (over_ || (!something && passed >= most_silence))
+      if (over_ || (!something && passed >= max_silence))
         return fail(error_code::unavailable, "nothing has been recorded yet", name_, "try again later");
       if (cancelled && cancelled()) return fail(error_code::cancelled, "the opening was cancelled", name_);
       changed_.wait_for(lock, look_at_cancel);
     }
   }
 
-  [[nodiscard]] trace::byte_source::extent look(const copied_file& of) {
+  [[nodiscard]] trace::byte_source::extent poll(const copied_file& of) {
     const std::scoped_lock lock(mutex_);
     trace::byte_source::extent made;
     made.bytes = of.bytes();
@@ -143,11 +143,11 @@ class follower {
     if (over_ && shown_.get() == &of)
       if (const auto why = std::exchange(failure_, std::nullopt))
         made.remark =
-            why->message + ": what was recorded until then is shown" + (why->hint.empty() ? "" : "; " + why->hint);
+            why->message + ": showing the recording up to then" + (why->hint.empty() ? "" : "; " + why->hint);
     return made;
   }
 
-  /// The file that took the place of `of`, once all of it is here; null: none.
+  /// The file that replaced `of`, once it is complete; null: none.
   [[nodiscard]] std::shared_ptr<const copied_file> after(const copied_file& of) {
     const std::scoped_lock lock(mutex_);
     return shown_.get() == &of ? nullptr : shown_;
@@ -160,14 +160,14 @@ class follower {
     over_ = true;
     if (!done) {
       failure_ = done.error();
-      from_->end();  // What still comes has no place here.
+      from_->end();  // Later replies are not needed.
     }
     changed_.notify_all();
   }
 
-  /// Fetches until the recording has ended. Errors: why it cannot go on.
+  /// Fetches until the recording has ended. Errors: the reason why it cannot continue.
   result<void> fetch_all() {
-    std::shared_ptr<copied_file> now;  ///< What is fetched: the file that is shown, or the one that took its place.
+    std::shared_ptr<copied_file> now;  ///< The file being fetched: the shown file, or its replacement.
     while (!stopping_) {
       const auto there = look_there(now ? now->generation() : 0);
       if (!there) return tl::unexpected(there.error());
@@ -181,7 +181,7 @@ class follower {
         if (!made) return tl::unexpected(made.error());
         now = std::move(*made);
         const std::scoped_lock lock(mutex_);
-        shown_ = now;  // As it comes. A file that takes its place is shown once it is whole.
+        shown_ = now;  // While it grows. A replacement is shown once it is complete.
       }
       if (there->bytes < now->bytes()) now->cut(there->bytes);
       const bool was_behind = now->bytes() < there->bytes;
@@ -201,7 +201,7 @@ class follower {
     return {};
   }
 
-  /// `of` has all bytes that there were. `ended`: and no more will come.
+  /// `of` has all existing bytes. `ended`: there will be no more.
   void show(const std::shared_ptr<copied_file>& of, bool ended) {
     const std::scoped_lock lock(mutex_);
     shown_ = of;
@@ -217,18 +217,18 @@ class follower {
     const auto said = message_in<extent_message>(reply->payload);
     const bool makes_sense = said && (generation == 0 || said->generation == generation) && said->growing <= 1 &&
                              said->newest >= said->generation && said->bytes <= static_cast<std::uint64_t>(INT64_MAX);
-    if (!makes_sense) return fail(error_code::corrupt, "it sent an answer that is not valid", name_);
+    if (!makes_sense) return fail(error_code::corrupt, "received an invalid reply", name_);
     return *said;
   }
 
   result<void> fetch(copied_file& into, std::uint64_t to) {
     while (into.bytes() < to && !stopping_) {
-      const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(to - into.bytes(), most_read));
+      const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(to - into.bytes(), max_read));
       const auto reply = from_->ask(frame_kind::read, bytes_of(read_message{into.generation(), into.bytes(), most, 0}),
                                     frame_kind::bytes, most_waiting);
       if (!reply) return tl::unexpected(reply.error());
-      if (reply->payload.size() > most) return fail(error_code::corrupt, "it sent more than was asked for", name_);
-      if (reply->payload.empty()) return {};  // The recorder took it back.
+      if (reply->payload.size() > most) return fail(error_code::corrupt, "received more than requested", name_);
+      if (reply->payload.empty()) return {};  // The recorder removed the bytes.
       if (auto added = into.add(reply->payload); !added) return added;
       changed_.notify_all();
     }
@@ -248,9 +248,9 @@ class follower {
   std::condition_variable changed_;
   // Guarded by `mutex_`.
   std::shared_ptr<const copied_file> shown_;  ///< The newest file that may be shown.
-  bool has_all_ = false;                      ///< `shown_` had all that there was at some moment.
-  bool over_ = false;                         ///< No more will come.
-  std::optional<error> failure_;              ///< Why, if the recording had not ended. Said once.
+  bool has_all_ = false;                      ///< `shown_` was complete at some time.
+  bool over_ = false;                         ///< There will be no more data.
+  std::optional<error> failure_;              ///< The reason, if the recording had not ended. Reported once.
   std::thread thread_;
 };
 
@@ -259,7 +259,7 @@ class live_source final : public trace::byte_source {
   live_source(std::string name, std::shared_ptr<follower> from, std::shared_ptr<const copied_file> shown)
       : byte_source(std::move(name)), from_(std::move(from)), shown_(std::move(shown)) {}
 
-  result<extent> look() override { return from_->look(*shown_); }
+  result<extent> poll() override { return from_->poll(*shown_); }
   result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
     return shown_->read_at(offset, into);
   }

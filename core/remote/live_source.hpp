@@ -10,18 +10,19 @@
 
 namespace sluice::remote {
 
-/// A copy of a recording that `live_server` serves, which grows as that does. A thread fetches all of it into a scratch
-/// file, so reading never waits, and what came stays when the connection ends.
+/// A copy of a recording that a `live_server` serves. The copy grows with the recording: a thread fetches all data into
+/// a scratch file, so that reading never waits, and the received part stays available after the connection ends.
 ///
-/// If the connection ends before the recording does, or the copy has no more room, `look` says so in its remark.
+/// If the connection ends before the recording does, or if the copy exceeds its limits, `source->poll` returns a remark
+/// about it.
 struct live_recording {
   std::shared_ptr<trace::byte_source> source;
-  std::string path;  ///< The recording's path, as its owner names it. Not trusted.
+  std::string path;  ///< The recording's path on the server's host. Not trusted.
 };
 
-/// Connects to `socket` and fetches what there is, for at most a second; more comes later. `name`: of the source.
-/// Errors: those of `connection::to_socket`; unavailable, if nothing has been recorded for five seconds; cancelled; io,
-/// corrupt or no_space, if the other side or the room for the copy (`limits`) has failed before there is something to show.
+/// Connects to `socket` and fetches existing data for at most a second; the thread fetches the rest. `name` is the name
+/// of the source. Errors: those of `connection::to_socket`; unavailable, if nothing is recorded within five seconds;
+/// cancelled; io, corrupt or no_space, if the peer failed or the copy exceeded `limits` before there was data to show.
 [[nodiscard]] result<live_recording> follow_live(const std::string& socket, const std::string& name,
                                                  const std::function<bool()>& cancelled = {},
                                                  const copy_limits& limits = {});

@@ -23,7 +23,7 @@ served_recording::open_file* served_recording::find(std::uint64_t generation) {
   return generation == 0 || found == files_.end() ? nullptr : &*found;
 }
 
-/// Opens the file at the path if it is another one than before.
+/// Opens the file at the path if it has been replaced.
 void served_recording::follow_path() {
   const open_file* const now = find(newest_);
   if (now != nullptr && trace::finds_same_file(path_, now->descriptor).value_or(true)) return;
@@ -34,13 +34,14 @@ void served_recording::follow_path() {
   place = {++newest_, found->release(), 0};
 }
 
-result<extent_message> served_recording::look(std::uint64_t generation) {
+result<extent_message> served_recording::poll(std::uint64_t generation) {
   if (newest_ == 0) follow_path();
   if (newest_ == 0) return extent_message{.growing = ended_ ? 0U : 1U};
   const open_file* const which = find(generation == 0 ? newest_ : generation);
-  if (which == nullptr) return fail(error_code::not_found, "the recording was replaced, and that file is gone", path_);
+  if (which == nullptr)
+    return fail(error_code::not_found, "the recording was replaced, and the old file is gone", path_);
   extent_message made{.generation = which->generation};
-  // In this order: what a writer does as it ends is then seen.
+  // Keep this order, to see the last writes of a writer that ends.
   made.growing = trace::has_writer(which->descriptor) ? 1 : 0;
   struct stat status {};
   if (::fstat(which->descriptor, &status) != 0)
@@ -54,17 +55,17 @@ result<extent_message> served_recording::look(std::uint64_t generation) {
 
 void served_recording::reply_with_bytes(const frame& request, std::vector<std::byte>& out) {
   const auto asked = message_in<read_message>(request.payload);
-  if (!asked || request.payload.size() != sizeof *asked || asked->bytes > most_read)
+  if (!asked || request.payload.size() != sizeof *asked || asked->bytes > max_read)
     return put_failure(out, request.id,
-                       {error_code::invalid_argument, "a read is not valid", {}, error::no_offset, {}});
+                       {error_code::invalid_argument, "invalid read request", {}, error::no_offset, {}});
   open_file* const which = find(asked->generation);
   if (which == nullptr)
     return put_failure(
         out, request.id,
-        {error_code::not_found, "the recording was replaced, and that file is gone", path_, error::no_offset, {}});
+        {error_code::not_found, "the recording was replaced, and the old file is gone", path_, error::no_offset, {}});
   std::vector<std::byte> bytes(asked->bytes);
   std::size_t done = 0;
-  const auto most = static_cast<std::uint64_t>(INT64_MAX) - most_read;
+  const auto most = static_cast<std::uint64_t>(INT64_MAX) - max_read;
   while (done < bytes.size() && asked->offset < most) {
     const ssize_t got =
         ::pread(which->descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(asked->offset + done));
@@ -94,10 +95,10 @@ bool served_recording::reply(const frame& request, std::vector<std::byte>& out) 
   if (request.kind != frame_kind::look) return false;
   const auto asked = message_in<look_message>(request.payload);
   if (!asked || request.payload.size() != sizeof *asked) {
-    put_failure(out, request.id, {error_code::invalid_argument, "a look is not valid", {}, error::no_offset, {}});
+    put_failure(out, request.id, {error_code::invalid_argument, "invalid look request", {}, error::no_offset, {}});
     return true;
   }
-  const auto there = look(asked->generation);
+  const auto there = poll(asked->generation);
   if (there) {
     put_frame(out, frame_kind::extent, request.id, bytes_of(*there));
   } else {

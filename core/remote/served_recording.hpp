@@ -9,8 +9,8 @@
 
 namespace sluice::remote {
 
-/// What one peer may read of a recording: the file at a path, and files that took its place meanwhile. It only reads.
-/// Not thread-safe.
+/// The files of a recording that one peer may read: the file at the recording's path, and earlier files that it
+/// replaced. Never writes to them. Not thread-safe.
 class served_recording {
  public:
   /// `path` need not exist yet.
@@ -20,30 +20,31 @@ class served_recording {
   ~served_recording();
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// No file will come to the path any more, and the one that is there stays.
+  /// Call when the file at the path is complete and will not be replaced.
   void end() { ended_ = true; }
 
-  /// Appends the reply to `request` to `out`. Returns false for kinds that are not about bytes of the recording. Errors
-  /// of the file are replies as well.
+  /// Appends the reply to `request` to `out`. An error of the file becomes a `failure` reply. Returns false if
+  /// `request` does not request bytes or sizes of the recording.
   bool reply(const frame& request, std::vector<std::byte>& out);
-  /// True if the peer has asked for the end of the newest file, once that had its end.
+  /// True if the recording was complete when the peer read the newest file to its end.
   [[nodiscard]] bool has_all() const { return has_all_; }
 
  private:
   struct open_file {
     std::uint64_t generation = 0;
     int descriptor = -1;
-    std::uint64_t read_to = 0;  ///< The end of what the peer read last.
+    std::uint64_t read_to = 0;  ///< The end of the last range that the peer read.
   };
-  [[nodiscard]] result<extent_message> look(std::uint64_t generation);
+  [[nodiscard]] result<extent_message> poll(std::uint64_t generation);
   void reply_with_bytes(const frame& request, std::vector<std::byte>& out);
   void follow_path();
-  /// Sees whether the peer has the rest of the recording.
+  /// Sets `has_all_` if the peer has read all of the recording.
   void note_rest(const open_file& of);
   [[nodiscard]] open_file* find(std::uint64_t generation);
 
   const std::string path_;
-  /// The newest file and those before it, which a peer may still read: in ring mode, files follow one another.
+  /// The newest file and the two before it, which a peer may still read: in ring mode, each file replaces the previous
+  /// one.
   std::array<open_file, 3> files_{};
   std::uint64_t newest_ = 0;
   bool ended_ = false;

@@ -9,7 +9,7 @@
 
 namespace sluice::remote {
 
-/// The address of a Unix socket in the file system. None if the path is empty or too long (107 bytes).
+/// Returns the address of the Unix socket at `path`, or nullopt if the path is empty or longer than 107 bytes.
 [[nodiscard]] inline std::optional<sockaddr_un> socket_address(const std::string& path) {
   sockaddr_un made{};
   made.sun_family = AF_UNIX;

@@ -6,7 +6,7 @@
 namespace sluice::remote {
 namespace {
 
-/// Letters, digits, and what else names of users and hosts have. None begins with a dash.
+/// Letters, digits, and `also`, the other characters of user and host names. Names must not start with a dash.
 bool is_name(std::string_view text, std::string_view also) {
   const auto allowed = [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || also.find(c) != also.npos;
@@ -20,7 +20,7 @@ int digit_of(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/// False: a percent sign is not followed by two digits.
+/// Returns false if a percent sign is not followed by two hexadecimal digits.
 bool decode_percents(std::string_view text, std::string& into) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -50,15 +50,15 @@ result<ssh_address> parse_ssh_address(std::string_view text) {
   };
   ssh_address made;
   std::string_view rest = text;
-  if (!rest.starts_with(ssh_scheme)) return wrong("is no address of a recording");
+  if (!rest.starts_with(ssh_scheme)) return wrong("is not an address of a recording");
   rest.remove_prefix(ssh_scheme.size());
   const std::size_t slash = rest.find('/');
-  if (slash == rest.npos) return wrong("names no file");
+  if (slash == rest.npos) return wrong("does not name a file");
   std::string_view server = rest.substr(0, slash);
   if (const std::size_t at = server.find('@'); at != server.npos) {
     made.user = server.substr(0, at);
     server.remove_prefix(at + 1);
-    if (!is_name(made.user, "-._")) return wrong("the user's name is not valid");
+    if (!is_name(made.user, "-._")) return wrong("the user name is invalid");
   }
   const std::size_t bracket = server.starts_with('[') ? server.find(']') : server.npos;
   const std::size_t colon = server.find(':', bracket == server.npos ? 0 : bracket);
@@ -68,20 +68,20 @@ result<ssh_address> parse_ssh_address(std::string_view text) {
     unsigned number = 0;
     const auto [end, bad] = std::from_chars(made.port.data(), made.port.data() + made.port.size(), number);
     if (bad != std::errc() || end != made.port.data() + made.port.size() || number == 0 || number > 65'535)
-      return wrong("the port is not valid");
+      return wrong("the port is invalid");
   }
   if (bracket != server.npos) {
-    if (bracket + 1 != server.size()) return wrong("the host is not valid");
+    if (bracket + 1 != server.size()) return wrong("the host is invalid");
     made.host = server.substr(1, bracket - 1);
-    if (!is_name(made.host, ":.")) return wrong("the host is not valid");
+    if (!is_name(made.host, ":.")) return wrong("the host is invalid");
   } else {
     made.host = server;
-    if (!is_name(made.host, "-._")) return wrong("the host is not valid");
+    if (!is_name(made.host, "-._")) return wrong("the host is invalid");
   }
   if (!decode_percents(rest.substr(slash), made.path)) return wrong("a percent sign is not followed by two digits");
-  if (made.path.find_first_of(std::string_view("\0\n\r", 3)) != made.path.npos) return wrong("the path is not valid");
+  if (made.path.find_first_of(std::string_view("\0\n\r", 3)) != made.path.npos) return wrong("the path is invalid");
   if (made.path.starts_with("/~/")) made.path = "./" + made.path.substr(3);
-  if (made.path == "/" || made.path == "./") return wrong("names no file");
+  if (made.path == "/" || made.path == "./") return wrong("does not name a file");
   return made;
 }
 

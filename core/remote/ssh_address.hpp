@@ -10,19 +10,20 @@ namespace sluice::remote {
 
 inline constexpr std::string_view ssh_scheme = "ssh://";
 
-/// What "ssh://[USER@]HOST[:PORT]/PATH" says. "/~/PATH" is a path in the user's home there; %XX is a byte of the path.
+/// The parts of "ssh://[USER@]HOST[:PORT]/PATH". "/~/PATH" is a path in the user's home folder on the other host. %XX
+/// in a path is the byte with that hexadecimal number.
 struct ssh_address {
-  std::string user;  ///< Empty: ssh decides.
+  std::string user;  ///< If empty, ssh decides.
   std::string host;
-  std::string port;  ///< Empty: ssh decides.
+  std::string port;  ///< If empty, ssh decides.
   std::string path;
 };
 
-/// Errors: invalid_argument. Names that ssh would take for options are refused.
+/// Parses an address. Refuses names that ssh would parse as options. Errors: invalid_argument.
 [[nodiscard]] result<ssh_address> parse_ssh_address(std::string_view text);
 
-/// The words that start ssh, which has `program` ("sluice") serve the recording over there. The shell over there gets
-/// program and path in single quotes.
+/// Returns the command line of ssh that makes `program` ("sluice") on the other host serve the recording. The program
+/// and the path are in single quotes for the remote shell.
 [[nodiscard]] std::vector<std::string> ssh_words(const ssh_address& to, const std::string& program);
 
 }  // namespace sluice::remote

@@ -5,7 +5,7 @@
 namespace sluice::replay {
 namespace {
 
-/// Segments that the recording does not name lie above all real addresses.
+/// Segments without a recorded address get addresses above all real addresses.
 constexpr std::uint64_t first_made_up_address = std::uint64_t{1} << 60;
 
 }  // namespace
@@ -27,7 +27,7 @@ std::uint32_t allocator_model::pool_for(std::uint64_t bytes, std::uint16_t arena
   const std::uint32_t large = !rules_.two_classes || bytes > largest_small ? 1 : 0;
   const std::uint32_t last = static_cast<std::uint32_t>(pools_.size() / 2) - 1;
   std::uint32_t of = std::min<std::uint32_t>(arena, last);
-  // The memory of a graph stays its own, whatever the model.
+  // In every model, a graph has its own memory.
   if (!rules_.arenas && (rules_.by.by == policy::model::best_fit || !pools_[of * 2].is_private)) of = 0;
   return of * 2 + large;
 }
@@ -43,7 +43,7 @@ bool allocator_model::allocate(std::uint32_t block, std::uint64_t bytes, std::ui
     at = take_new(from, size, address);
     if (at == none) at = after_retries(from, size, address);
     if (at == none) {
-      ++figures_.failures;
+      ++metrics_.failures;
       return false;
     }
   }
@@ -51,7 +51,7 @@ bool allocator_model::allocate(std::uint32_t block, std::uint64_t bytes, std::ui
   nodes_[at].used = true;
   node_of_[block] = at;
   allocated_ += nodes_[at].bytes;
-  figures_.peak_allocated = std::max(figures_.peak_allocated, allocated_);
+  metrics_.peak_allocated = std::max(metrics_.peak_allocated, allocated_);
   note_peak();
   return true;
 }
@@ -82,7 +82,7 @@ allocator_model::place allocator_model::place_of(std::uint32_t block) const {
   return {at.pool, at.address, at.bytes};
 }
 
-// --- finding and splitting ---------------------------------------------------------------------------------------------
+// --- searching and splitting ----------------------------------------------------------------------------------------
 
 allocator_model::index allocator_model::find_free(std::uint32_t from, std::uint64_t bytes) {
   const pool& in = pools_[from];
@@ -93,7 +93,8 @@ allocator_model::index allocator_model::find_free(std::uint32_t from, std::uint6
   return fits_split_limit(bytes, nodes_[at].bytes) ? at : none;
 }
 
-/// A block before unmapped addresses counts as large as it can become, so that the end of a space is used last.
+/// A block that is followed by unmapped addresses counts as being as large as it can become, so that the end of a space
+/// is used last.
 allocator_model::index allocator_model::find_expandable(const pool& in, std::set<by_size>::iterator from) const {
   const auto expanded = [&](index at) {
     const index after = nodes_[at].after;
@@ -104,7 +105,8 @@ allocator_model::index allocator_model::find_expandable(const pool& in, std::set
   return from->at;
 }
 
-/// Blocks from `max_split` on serve large requests only, and only those of about their size.
+/// True if the split limit allows this block: blocks of `max_split` bytes or more only serve large requests of about
+/// their size.
 bool allocator_model::fits_split_limit(std::uint64_t bytes, std::uint64_t block) const {
   const std::uint64_t most = rules_.by.max_split;
   if (bytes < most) return block < most;
@@ -117,7 +119,7 @@ bool allocator_model::should_split(const node& block, std::uint64_t bytes) const
   return bytes < rules_.by.max_split && rest > largest_small;
 }
 
-/// Cuts the block at `at` to `bytes`; the rest becomes free.
+/// Shrinks the block at `at` to `bytes`; the rest becomes free.
 void allocator_model::split(index at, std::uint64_t bytes) {
   node rest = nodes_[at];
   rest.address += bytes;
@@ -130,7 +132,7 @@ void allocator_model::split(index at, std::uint64_t bytes) {
   put_free(made);
 }
 
-// --- taking and giving back --------------------------------------------------------------------------------------------
+// --- taking and releasing -------------------------------------------------------------------------------------------
 
 allocator_model::index allocator_model::take_new(std::uint32_t from, std::uint64_t bytes, std::uint64_t address) {
   const std::uint64_t size = segment_size(bytes);
@@ -143,8 +145,8 @@ allocator_model::index allocator_model::take_new(std::uint32_t from, std::uint64
   if (address == 0) next_address_ += size;
   reserved_ += size;
   ++segments_;
-  ++figures_.driver_calls;
-  figures_.segments = std::max(figures_.segments, segments_);
+  ++metrics_.driver_calls;
+  metrics_.segments = std::max(metrics_.segments, segments_);
   return make(made);
 }
 
@@ -153,15 +155,16 @@ allocator_model::index allocator_model::after_retries(std::uint32_t from, std::u
     const index at = take_new(from, bytes, address);
     if (at != none) return at;
   }
-  ++figures_.retries;
+  ++metrics_.retries;
   for (const std::uint32_t large : {1U, 0U})
     for (std::uint32_t at = large; at < pools_.size(); at += 2)
       if (!pools_[at].is_private) release_pool(at);
-  // What is mapped now may have become free space of this pool.
+  // Memory that was mapped before may now be free space of this pool.
   return take_new(from, bytes, address);
 }
 
-/// Gives back segments that were free for longer than the average, until the share of the limit is met.
+/// Releases segments that have been free for longer than average, until less memory is reserved than the share of the
+/// limit.
 void allocator_model::collect_garbage() {
   if (rules_.mapped || !rules_.limit_set || rules_.by.collect_above <= 0) return;
   const auto threshold = static_cast<std::uint64_t>(rules_.by.collect_above * static_cast<double>(rules_.limit));
@@ -181,7 +184,7 @@ void allocator_model::collect_garbage() {
   for (bool found = true; found && gained < target && !candidates.empty();) {
     found = false;
     const double oldest = static_cast<double>(ages) / static_cast<double>(candidates.size());
-    // The ages of all count, also of those that go in this turn: the threshold is that of its beginning.
+    // The ages of all segments count, even of those released in this pass, because the threshold is that at its start.
     std::vector<index> left;
     for (const index at : candidates) {
       const std::uint64_t age = searches_ - nodes_[at].freed_at;
@@ -198,7 +201,7 @@ void allocator_model::collect_garbage() {
   }
 }
 
-/// With max_split_size_mb: gives back just enough of the blocks that are not split. False: there are not enough.
+/// With max_split_size_mb: releases just enough of the blocks that are not split. Returns false if there are too few.
 bool allocator_model::release_oversize(std::uint32_t from, std::uint64_t bytes) {
   if (rules_.by.max_split == no_limit || rules_.mapped) return false;
   auto& free = pools_[from].free;
@@ -220,7 +223,7 @@ void allocator_model::release_segment(index at) {
   take_free(at);
   reserved_ -= nodes_[at].bytes;
   --segments_;
-  ++figures_.driver_calls;
+  ++metrics_.driver_calls;
   drop(at);
 }
 
@@ -238,9 +241,9 @@ void allocator_model::release_pool(std::uint32_t of) {
 }
 
 void allocator_model::note_peak() {
-  if (reserved_ <= figures_.peak_reserved) return;
-  figures_.peak_reserved = reserved_;
-  figures_.largest_hole = hole();
+  if (reserved_ <= metrics_.peak_reserved) return;
+  metrics_.peak_reserved = reserved_;
+  metrics_.largest_hole = hole();
 }
 
 std::uint64_t allocator_model::hole() const {
@@ -250,7 +253,7 @@ std::uint64_t allocator_model::hole() const {
   return largest;
 }
 
-// --- nodes -------------------------------------------------------------------------------------------------------------
+// --- nodes ----------------------------------------------------------------------------------------------------------
 
 allocator_model::index allocator_model::make(const node& made) {
   if (spare_.empty()) {
@@ -272,7 +275,8 @@ void allocator_model::put_free(index at) {
   pools_[block.pool].free.insert({block.bytes, block.address, at});
 }
 
-/// Adds a neighbour to the block at `into`, which is in no set, if both are free and alike.
+/// Merges `neighbour` into the block at `into` if both are free, and both are mapped or both unmapped. `into` must not
+/// be in any set.
 void allocator_model::join(index into, index neighbour) {
   if (neighbour == none || nodes_[neighbour].used || nodes_[neighbour].mapped != nodes_[into].mapped) return;
   node& block = nodes_[into];

@@ -10,28 +10,32 @@
 
 namespace sluice::replay {
 
-/// An allocator of device memory, without the memory. It works as PyTorch's (c10/cuda/CUDACachingAllocator.cpp):
-/// - A pool of free blocks for each arena and class of size; a request takes the smallest block that fits, the lowest
-///   address among equals, and splits it if the rest is worth keeping. A freed block joins its free neighbours.
-/// - If none fits, it takes a segment, or (`mapped`) maps pages at the end of the pool's address space. At the limit it
-///   gives back free segments and tries once more.
-/// The other models are its mapped form with pages of another size and one pool for all. Internal to core/replay.
+/// Models an allocator of device memory, without the memory. The model works like PyTorch's allocator
+/// (c10/cuda/CUDACachingAllocator.cpp):
+/// - Each arena and size class has a pool of free blocks. A request takes the smallest block that fits; among equals,
+///   the block with the lowest address. The block is split if the rest is worth keeping. A freed block is merged with
+///   its free neighbours.
+/// - If no block fits, the model takes a segment or, if `mapped`, maps pages at the end of the pool's address space. At
+///   the limit, it releases free segments and tries once more.
+/// The other allocators are modelled by the mapped form, with another page size and a single pool. Internal to
+/// core/replay.
 class allocator_model {
  public:
   explicit allocator_model(const allocator_requests& of, const allocator_rules& rules);
 
-  /// Allocates a block; `address`: of the segment that was recorded for it, or 0. False: out of memory. O(log blocks).
+  /// Allocates a block. `address`: the address of the segment that was recorded for the block, or 0. Returns false if
+  /// out of memory. O(log blocks).
   bool allocate(std::uint32_t block, std::uint64_t bytes, std::uint16_t arena, std::uint64_t address);
-  /// Frees a block; nothing happens if it is not live. O(log blocks).
+  /// Frees a block; does nothing if it is not live. O(log blocks).
   void free(std::uint32_t block);
-  /// Gives back all free segments or pages, but for arenas in `kept`. O(free blocks).
+  /// Releases all free segments or pages, except those of the arenas in `kept`. O(free blocks).
   void empty_cache(std::span<const std::uint16_t> kept);
 
-  [[nodiscard]] const replay_figures& figures() const { return figures_; }
+  [[nodiscard]] const replay_metrics& metrics() const { return metrics_; }
   [[nodiscard]] std::uint64_t reserved() const { return reserved_; }
   [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
 
-  /// Where a live block is: its pool, address and size. For tests.
+  /// The location of a live block. Only for tests.
   struct place {
     std::uint32_t pool;
     std::uint64_t address;
@@ -47,12 +51,12 @@ class allocator_model {
   struct node {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
-    index before = none;  ///< Neighbours by address in the same segment.
+    index before = none;  ///< Neighbours in the same segment, by address.
     index after = none;
     std::uint32_t pool = 0;
     bool used = false;
     bool mapped = true;
-    std::uint64_t freed_at = 0;  ///< Searches of the large pools before it became free, for garbage collection.
+    std::uint64_t freed_at = 0;  ///< The value of `searches_` when the node became free. Used for garbage collection.
 
     [[nodiscard]] bool is_split() const { return before != none || after != none; }
   };
@@ -97,7 +101,7 @@ class allocator_model {
   void take_free(index at) { pools_[nodes_[at].pool].free.erase({nodes_[at].bytes, nodes_[at].address, at}); }
   void join(index into, index neighbour);
 
-  // Address spaces that grow by mapping (allocator_model_mapped.cpp).
+  // Address spaces that grow by mapping pages (allocator_model_mapped.cpp).
   [[nodiscard]] index take_mapped(std::uint32_t pool, std::uint64_t bytes);
   [[nodiscard]] index find_space(std::uint32_t pool, std::uint64_t bytes);
   [[nodiscard]] bool map(index at, std::uint64_t bytes);
@@ -111,13 +115,13 @@ class allocator_model {
   std::vector<pool> pools_;
   std::vector<node> nodes_;
   std::vector<index> spare_;
-  std::vector<index> node_of_;  ///< By block.
+  std::vector<index> node_of_;  ///< Indexed by block.
   std::uint64_t next_address_;
-  std::uint64_t searches_ = 0;  ///< Of the common large pools.
+  std::uint64_t searches_ = 0;  ///< The number of searches in the common large pools so far.
   std::uint64_t reserved_ = 0;
   std::uint64_t allocated_ = 0;
   std::uint64_t segments_ = 0;
-  replay_figures figures_;
+  replay_metrics metrics_;
 };
 
 }  // namespace sluice::replay

@@ -1,5 +1,5 @@
-// Pools whose memory is one address space that grows by mapping pages: PyTorch's expandable segments, and the models
-// made of them.
+// Pools whose memory is one address space that grows by mapping pages: those of PyTorch's expandable segments, and
+// those of the models based on them.
 #include <algorithm>
 
 #include "core/replay/allocator_model.hpp"
@@ -7,25 +7,25 @@
 namespace sluice::replay {
 namespace {
 
-/// More addresses than any device has memory.
+/// More than the memory of any device.
 constexpr std::uint64_t space_bytes = std::uint64_t{1} << 50;
 
 }  // namespace
 
-/// Takes a block of at least `bytes` that is partly or wholly unmapped until now. None: the limit is reached.
+/// Takes a block of at least `bytes`, part or all of which is not mapped yet. Returns none if the limit is reached.
 allocator_model::index allocator_model::take_mapped(std::uint32_t from, std::uint64_t bytes) {
   index at = find_space(from, bytes);
   if (!nodes_[at].mapped && !map(at, bytes)) return none;
   while (nodes_[at].bytes < bytes) {
     const index next = nodes_[at].after;
     if (!map(next, bytes - nodes_[at].bytes)) return none;
-    at = next;  // It has joined the free block before it.
+    at = next;  // The block has been merged with the free block before it.
   }
   take_free(at);
   return at;
 }
 
-/// The lowest addresses where free and unmapped memory make up `bytes`. O(unmapped ranges).
+/// Returns the lowest block at which adjacent free and unmapped memory add up to `bytes`. O(unmapped ranges).
 allocator_model::index allocator_model::find_space(std::uint32_t from, std::uint64_t bytes) {
   pool& in = pools_[from];
   for (const by_address& each : in.unmapped) {
@@ -45,12 +45,12 @@ allocator_model::index allocator_model::find_space(std::uint32_t from, std::uint
   return at;
 }
 
-/// Maps whole pages from the begin of an unmapped block on, as many as `bytes` need. False: the limit is reached.
+/// Maps whole pages at the start of an unmapped block, as many as `bytes` need. Returns false if the limit is reached.
 bool allocator_model::map(index at, std::uint64_t bytes) {
   pool& in = pools_[nodes_[at].pool];
   const std::uint64_t page = page_of(in);
   const auto in_pages = [&](std::uint64_t size) { return std::min(nodes_[at].bytes, (size + page - 1) / page * page); };
-  std::uint64_t size = in_pages(std::max(bytes, rules_.least_growth));
+  std::uint64_t size = in_pages(std::max(bytes, rules_.min_growth));
   const auto fits = [&] { return size <= rules_.limit && reserved_ <= rules_.limit - size; };
   if (!fits()) size = in_pages(bytes);
   if (!fits()) return false;
@@ -75,7 +75,7 @@ bool allocator_model::map(index at, std::uint64_t bytes) {
   return true;
 }
 
-/// Gives back the whole pages of a free block.
+/// Releases those pages of a free block that are completely free.
 void allocator_model::unmap(index at) {
   pool& in = pools_[nodes_[at].pool];
   const std::uint64_t page = page_of(in);
@@ -113,8 +113,8 @@ void allocator_model::change_mapped(pool& in, std::uint64_t bytes, bool more) {
   const bool has = in.mapped_bytes > 0;
   if (has && !had) ++segments_;
   if (had && !has) --segments_;
-  figures_.segments = std::max(figures_.segments, segments_);
-  ++figures_.driver_calls;
+  metrics_.segments = std::max(metrics_.segments, segments_);
+  ++metrics_.driver_calls;
 }
 
 }  // namespace sluice::replay

@@ -7,13 +7,14 @@
 namespace sluice::replay {
 namespace {
 
-/// Larger requests count as this: no memory holds them anyway, and an address space of a model does.
+/// Larger requests are treated as having this size, which exceeds any real memory but fits in a model's address space.
 constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 46;
 
-/// What the driver's pool is taken to map at a time, in bytes. NVIDIA does not say; it fits one reading on an H200, where a
-/// peak of 814 MiB reserved 832 MiB.
+/// The assumed mapping granularity of the driver's pool, in bytes. NVIDIA does not document it. The value fits one
+/// measurement on an H200, where a peak of 814 MiB reserved 832 MiB.
 constexpr std::uint64_t driver_pool_step = 32 * mib;
-/// What Sluice's pool maps at least (`pool_options::growth_bytes`), and its page: instrumentation/runtime.
+/// The minimum growth of Sluice's pool (`pool_options::growth_bytes`), which is also its page size: see
+/// instrumentation/runtime.
 constexpr std::uint64_t sluice_growth = 32 * mib;
 constexpr std::uint64_t sluice_page = 2 * mib;
 
@@ -21,7 +22,8 @@ std::uint64_t to_smallest_block(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + smallest_block - 1) / smallest_block * smallest_block;
 }
 
-/// Eight sizes for each power of two, as the classes of Sluice's pool (instrumentation/runtime/pool/pool_heap.hpp).
+/// Rounds up to one of eight size classes per power of two, as in Sluice's pool
+/// (instrumentation/runtime/pool/pool_heap.hpp).
 std::uint64_t to_sluice_class(std::uint64_t bytes) {
   const std::uint64_t granules = to_smallest_block(bytes) / smallest_block;
   if (granules < 8) return granules * smallest_block;
@@ -29,7 +31,7 @@ std::uint64_t to_sluice_class(std::uint64_t bytes) {
   return (granules + step - 1) / step * step * smallest_block;
 }
 
-/// roundup_power2_divisions: up to the next of the equal parts between two powers of two.
+/// Rounds up as roundup_power2_divisions does: to the next of the equal steps between two powers of two.
 std::uint64_t to_division(std::uint64_t bytes, std::uint64_t divisions) {
   if (std::has_single_bit(bytes)) return bytes;
   const std::uint64_t floor = std::bit_floor(bytes);
@@ -70,7 +72,7 @@ allocator_rules rules_for(const policy& by, const allocator_requests& of) {
   const std::uint64_t page = by.by == policy::model::async ? driver_pool_step : sluice ? sluice_page : smallest_block;
   rules.small_page = page;
   rules.large_page = page;
-  if (sluice) rules.least_growth = sluice_growth;
+  if (sluice) rules.min_growth = sluice_growth;
   if (by.by == policy::model::best_fit) rules.limit = no_limit;
   return rules;
 }

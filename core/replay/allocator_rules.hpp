@@ -7,28 +7,29 @@
 
 namespace sluice::replay {
 
-/// How a model allocates. All models are the same machine (`allocator_model`) under other rules.
+/// The rules by which a model allocates. Every model is an `allocator_model` with its own rules.
 struct allocator_rules {
   policy by;
-  bool mapped = false;                       ///< Address spaces that grow page by page; else segments of fixed size.
-  bool two_classes = true;                   ///< Small and large requests have memory of their own.
-  bool arenas = true;                        ///< Streams of the GPU cannot use each other's free blocks.
-  std::uint64_t small_page = small_segment;  ///< Bytes that are mapped at a time.
+  bool mapped = false;                       ///< Address spaces grow page by page. If false, memory consists of
+                                             ///< segments of fixed size.
+  bool two_classes = true;                   ///< Small and large requests use separate memory.
+  bool arenas = true;                        ///< A GPU stream cannot use the free blocks of another stream.
+  std::uint64_t small_page = small_segment;  ///< Granularity of mapping for small requests, in bytes.
   std::uint64_t large_page = large_segment;
-  std::uint64_t least_growth = 0;  ///< The least to map, in bytes.
-  std::uint64_t limit = no_limit;  ///< Bytes that may be reserved.
-  bool limit_set = false;          ///< By the program, as for garbage collection.
-  /// PyTorch compares the limit with the size of a segment for the request, even if it maps less.
+  std::uint64_t min_growth = 0;    ///< The minimum that is mapped at once, in bytes.
+  std::uint64_t limit = no_limit;  ///< The maximum that may be reserved, in bytes.
+  bool limit_set = false;          ///< The program itself set the limit. Garbage collection requires this.
+  /// As in PyTorch, the limit is compared with the size of a segment for the request, even if less memory is mapped.
   bool limit_by_segment = true;
 };
 
-/// The rules for `by` and the allocator that made the requests.
+/// Returns the rules for the policy `by` and for the allocator that received the requests.
 [[nodiscard]] allocator_rules rules_for(const policy& by, const allocator_requests& of);
 
-/// The size of the block for a request, in bytes, as the allocator rounds it. O(1).
+/// Returns the size of the block for a request of `bytes`, after the allocator's rounding, in bytes. O(1).
 [[nodiscard]] std::uint64_t block_size(const policy& by, std::uint64_t bytes);
 
-/// The size of a new segment for a block of PyTorch's allocator, in bytes. O(1).
+/// Returns the size of the segment that PyTorch's allocator takes for a block of size `block`, in bytes. O(1).
 [[nodiscard]] constexpr std::uint64_t segment_size(std::uint64_t block) {
   if (block <= largest_small) return small_segment;
   if (block < own_segment_from) return large_segment;

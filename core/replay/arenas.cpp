@@ -14,14 +14,15 @@
 namespace sluice::replay {
 namespace {
 
-constexpr std::size_t most_looked_at = 256;  ///< Free blocks of other arenas, for one request.
-constexpr std::uint64_t most_arenas = std::numeric_limits<std::uint16_t>::max();
+constexpr std::size_t max_looked_at = 256;  ///< The maximum number of free blocks of other arenas that are examined for
+                                            ///< each request.
+constexpr std::uint64_t max_arenas = std::numeric_limits<std::uint16_t>::max();
 
 std::uint64_t to_blocks(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + smallest_block - 1) / smallest_block * smallest_block;
 }
 
-/// Follows the recorded blocks from place to place, and notes which segments cannot be of one arena.
+/// Follows the recorded blocks and their addresses, and notes which segments cannot be in the same arena.
 class placement {
  public:
   placement(const recorded_events& of, explanation by)
@@ -33,7 +34,7 @@ class placement {
         holes_(groups_in(segments_)),
         freed_(delays_ ? begins_of(of) : std::vector<std::uint64_t>()) {
     found_.free_at.assign(of.blocks.size(), no_delay);
-    for (const recorded_block& block : of.blocks) found_.least_asked.push_back(block.bytes);
+    for (const recorded_block& block : of.blocks) found_.min_asked.push_back(block.bytes);
   }
 
   inferred_arenas infer() {
@@ -48,14 +49,14 @@ class placement {
  private:
   struct segment {
     std::uint32_t group = 0;
-    std::uint32_t live = 0;  ///< Blocks that are live or held.
+    std::uint32_t live = 0;  ///< The number of blocks in the segment that are live or held.
     bool small = false;
     bool taken = false;
-    bool fresh = false;  ///< No block was in it yet.
+    bool fresh = false;  ///< True if the segment has not contained a block yet.
   };
   struct block {
-    std::uint64_t extent = 0;  ///< Bytes that it takes; 0: not known.
-    bool seen = false;         ///< It was allocated, and perhaps freed.
+    std::uint64_t extent = 0;  ///< The size of the segment in bytes; 0: unknown.
+    bool seen = false;         ///< True if the segment has been allocated, even if it has been freed since.
     bool live = false;
   };
   static constexpr std::uint32_t last_event = std::numeric_limits<std::uint32_t>::max();
@@ -127,7 +128,7 @@ class placement {
   void give_back(std::uint32_t at, std::size_t event) {
     segment& in = segments_[at];
     if (!in.taken) return;
-    // The allocator waits for all streams first.
+    // The allocator waits for all streams first, so every freed block is really free.
     release(last_event);
     if (!emptying_open_) {
       found_.emptyings.push_back({event, {}, {}, reserved_, 0, refused_});
@@ -148,7 +149,7 @@ class placement {
     return saturating_sum(of_.segments[at].address, of_.segments[at].bytes);
   }
 
-  /// Free segments that stayed are of other arenas than those that went.
+  /// Free segments that were not released must be in other arenas than those that were.
   void close_emptying() {
     if (!emptying_open_) return;
     emptying_open_ = false;
@@ -158,7 +159,7 @@ class placement {
       for (const std::uint32_t given : last.given) keep_apart(kept, given);
   }
 
-  /// False: nothing is known of where it is, or the program places it (mapped).
+  /// False if the location of the block is unknown, or was chosen by the program (mapped).
   bool has_place(const recorded_block& of) const {
     return of.segment != no_segment && !of_.segments[of.segment].mapped;
   }
@@ -175,7 +176,7 @@ class placement {
     const auto from = holes_.take(made.address, made.segment);
     if (!from) return;
     if (from->begin == made.address) {
-      // A new segment was taken because no hole would do.
+      // A new segment was taken, so no hole was suitable.
       compare(size, in.fresh ? sized_hole{no_limit, 0, 0} : sized_hole{from->bytes(), from->begin, 0}, made);
       if (from->bytes() == made.bytes && !in.small) note_whole(at, in);
     }
@@ -188,34 +189,36 @@ class placement {
     if (split) holes_.put({from->end - rest, from->end, made.segment, in.group});
   }
 
-  /// The large pool leaves up to 1 MiB with a block. The request did not fit the next smaller hole, or it had gone there.
+  /// In the large pool, a block may keep a rest of up to 1 MiB. The request did not fit in the next smaller hole;
+  /// otherwise, that hole would have been used.
   void note_whole(std::uint32_t at, const segment& in) {
     const std::uint64_t bytes = of_.blocks[at].bytes;
     const auto& free = holes_.of(in.group);
     std::uint64_t least = std::max(bytes - largest_small, in.fresh ? own_segment_from : largest_small + smallest_block);
     const auto smaller = free.lower_bound({bytes, 0, 0});
     if (smaller != free.begin()) least = std::max(least, std::prev(smaller)->bytes + smallest_block);
-    found_.least_asked[at] = std::min(least, bytes);
+    found_.min_asked[at] = std::min(least, bytes);
   }
 
-  /// Whatever would have been taken before `chosen` is of another arena, or was not free yet.
+  /// Every hole that the allocator would have preferred to `chosen` is in another arena, or was not free yet.
   void compare(std::uint64_t size, const sized_hole& chosen, const recorded_block& made) {
     const std::uint32_t group = segments_[made.segment].group;
     const sized_hole least{size, 0, 0};
     std::size_t looked_at = 0;
     if (delays_) {
       auto each = holes_.first_from(group, least);
-      for (; each && *each < chosen && looked_at < most_looked_at; ++looked_at)
+      for (; each && *each < chosen && looked_at < max_looked_at; ++looked_at)
         each = hold_latest(*each) ? holes_.first_from(group, least) : holes_.first_after(group, *each);
       return;
     }
     const auto& free = holes_.of(group);
     auto each = free.lower_bound(least);
-    for (; each != free.end() && *each < chosen && looked_at < most_looked_at; ++each, ++looked_at)
+    for (; each != free.end() && *each < chosen && looked_at < max_looked_at; ++each, ++looked_at)
       keep_apart(each->segment, made.segment);
   }
 
-  /// Takes the block that was freed last out of the hole, until it is used again. False: no block was freed there.
+  /// Takes the block that was freed last out of the hole, until its addresses are used again. Returns false if no block
+  /// was freed there.
   bool hold_latest(const sized_hole& in) {
     const std::uint64_t end = in.begin + in.bytes;
     const auto latest = freed_.take_latest(in.begin, end);
@@ -230,13 +233,14 @@ class placement {
     return true;
   }
 
-  /// What is used again was free, and so was what was freed before it: streams work in order.
+  /// Addresses that are used again were free. So were all blocks that were freed earlier, because streams work in
+  /// order.
   void release_used(std::uint64_t begin, std::uint64_t end) {
     if (const auto last = freed_.last_held(begin, end)) release(*last);
     freed_.forget(begin, end);
   }
 
-  /// Frees the held blocks that were freed at the event `until` or before.
+  /// Frees the held blocks that the program freed at or before the event `until`.
   void release(std::uint32_t until) {
     while (const auto held = freed_.release(until)) {
       found_.free_at[held->block] = now_;
@@ -266,7 +270,7 @@ class placement {
     apart_[b].insert(a);
   }
 
-  /// Gives each segment the lowest arena of its group that none of those it must be apart from has.
+  /// Gives each segment the lowest arena in its group that differs from the arenas of all segments in conflict with it.
   void colour() {
     constexpr std::uint32_t no_colour = ~std::uint32_t{0};
     std::vector<std::uint32_t> colours(segments_.size(), no_colour);
@@ -279,21 +283,21 @@ class placement {
       std::uint32_t colour = 0;
       while (used.contains(colour)) ++colour;
       colours[event.at] = colour;
-      const auto next = static_cast<std::uint16_t>(std::min<std::uint64_t>(arenas.size(), most_arenas));
+      const auto next = static_cast<std::uint16_t>(std::min<std::uint64_t>(arenas.size(), max_arenas));
       found_.of_segment[event.at] = arenas.try_emplace({segments_[event.at].group, colour}, next).first->second;
     }
-    found_.count = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(arenas.size(), 1, most_arenas + 1));
+    found_.count = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(arenas.size(), 1, max_arenas + 1));
   }
 
   const recorded_events& of_;
   bool delays_;
-  std::uint32_t now_ = 0;  ///< The position of the event.
+  std::uint32_t now_ = 0;  ///< The position of the current event.
   std::vector<segment> segments_;
   std::vector<block> blocks_;
-  std::vector<std::set<std::uint32_t>> apart_;  ///< For each segment, those of other arenas.
+  std::vector<std::set<std::uint32_t>> apart_;  ///< For each segment, the segments that must be in other arenas.
   holes holes_;
-  freed_blocks freed_;            ///< For `delays` only.
-  std::set<std::uint32_t> idle_;  ///< Segments without a live block.
+  freed_blocks freed_;            ///< Only used for `explanation::delays`.
+  std::set<std::uint32_t> idle_;  ///< The segments without a live block.
   std::uint64_t reserved_ = 0;
   std::uint64_t taken_ = 0;
   bool emptying_open_ = false;

@@ -7,32 +7,32 @@
 namespace sluice::replay {
 namespace {
 
-using analysis::category;
+using index::category;
 
-/// No memory has more; keeps sizes of hostile files within what can be added up.
-constexpr double most_bytes = 1e15;
+/// More than any real memory. Limits the sizes in hostile files so that they can be added up.
+constexpr double max_bytes = 1e15;
 
 bool is_of_model(category what) {
   return what == category::weight || what == category::gradient || what == category::optimizer_state;
 }
 
-/// Fits lines through points of the same batch sizes, by least squares.
+/// Fits lines by least squares, through series of points that all have the same batch sizes.
 class line_fit {
  public:
-  /// At least one size.
+  /// `batches` must not be empty.
   explicit line_fit(std::vector<double> batches) : batches_(std::move(batches)) {
     for (const double each : batches_) mean_ += each / count();
     for (const double each : batches_) spread_ += (each - mean_) * (each - mean_);
   }
-  /// True if the sizes differ: else nothing shows a slope.
+  /// True if the batch sizes differ. Otherwise, no slope can be determined.
   [[nodiscard]] bool shows_slope() const { return spread_ > 0; }
-  [[nodiscard]] double mean() const { return mean_; }  ///< Of the batch sizes.
+  [[nodiscard]] double mean() const { return mean_; }  ///< The mean batch size.
 
   struct line {
-    double mean = 0;   ///< Of the values.
-    double slope = 0;  ///< 0 if nothing shows it.
+    double mean = 0;   ///< The mean of the values.
+    double slope = 0;  ///< 0 if the slope cannot be determined.
   };
-  /// `value_at(i)`: the value at the batch size of this position.
+  /// Fits a line. `value_at(i)` returns the value at the batch size at position `i`.
   template <class Value>
   [[nodiscard]] line through(Value&& value_at) const {
     line made;
@@ -53,12 +53,12 @@ class line_fit {
 
 }  // namespace
 
-std::vector<category> categories_of(const allocator_requests& of, const analysis::memory_use& memory,
-                                    std::span<const analysis::block_category> categories) {
+std::vector<category> categories_of(const allocator_requests& of, const index::memory_use& memory,
+                                    std::span<const index::block_category> categories) {
   std::vector<category> made;
   made.reserve(of.ids.size());
   for (const trace::block_id id : of.ids) {
-    const analysis::block_record* block = memory.find(id);
+    const index::block_record* block = memory.find(id);
     const auto at = block == nullptr ? categories.size() : static_cast<std::size_t>(block - memory.blocks().data());
     made.push_back(at < categories.size() ? categories[at].what : category::none);
   }
@@ -102,7 +102,7 @@ batch_law law_of(std::span<const batch_point> points) {
 allocator_requests with_batch(const allocator_requests& of, std::span<const category> of_block, const batch_law& law,
                               double from, double to) {
   allocator_requests made = of;
-  // Segments of other sizes lie elsewhere.
+  // The recorded addresses are not valid for segments of other sizes.
   made.segment_addresses.clear();
   by_category factor{};
   for (std::size_t what = 0; what < factor.size(); ++what) {
@@ -112,7 +112,7 @@ allocator_requests with_batch(const allocator_requests& of, std::span<const cate
   for (request& each : made.requests) {
     if (each.what != request_kind::allocate) continue;
     const double bytes = static_cast<double>(each.bytes) * factor[static_cast<std::size_t>(of_block[each.block])];
-    each.bytes = static_cast<std::uint64_t>(std::llround(std::clamp(bytes, 1.0, most_bytes)));
+    each.bytes = static_cast<std::uint64_t>(std::llround(std::clamp(bytes, 1.0, max_bytes)));
   }
   return made;
 }
@@ -145,7 +145,7 @@ std::optional<allocator_requests> with_batch_by_block(const allocator_requests& 
     if (slope < 0) ++shrinking;
     if (slope <= 0) continue;
     each.bytes =
-        static_cast<std::uint64_t>(std::llround(std::clamp(bytes + slope * (to - fit.mean()), 1.0, most_bytes)));
+        static_cast<std::uint64_t>(std::llround(std::clamp(bytes + slope * (to - fit.mean()), 1.0, max_bytes)));
   }
   if (shrinking * 20 > at) return std::nullopt;
   return made;

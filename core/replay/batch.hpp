@@ -11,21 +11,21 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/replay/requests.hpp"
 
-/// What a program would ask PyTorch's allocator for with batches of another size.
+/// Computes the requests that a program would make to PyTorch's allocator if it had another batch size.
 namespace sluice::replay {
 
 /// A number for each category of blocks.
-using by_category = std::array<double, analysis::category_count>;
+using by_category = std::array<double, index::category_count>;
 
-/// The category of each block number of `of`. `categories`: by position in `memory.blocks()`. O(blocks).
-[[nodiscard]] std::vector<analysis::category> categories_of(const allocator_requests& of,
-                                                            const analysis::memory_use& memory,
-                                                            std::span<const analysis::block_category> categories);
+/// Returns the category of each block in `of`, indexed by block number. `categories` is indexed by position in
+/// `memory.blocks()`. O(blocks).
+[[nodiscard]] std::vector<index::category> categories_of(const allocator_requests& of, const index::memory_use& memory,
+                                                         std::span<const index::block_category> categories);
 
-/// The most bytes of each category that are live at a time. `of_block`: by block number. O(requests).
-[[nodiscard]] by_category highest_bytes(const allocator_requests& of, std::span<const analysis::category> of_block);
+/// Returns the maximum of the live bytes of each category. `of_block` is indexed by block number. O(requests).
+[[nodiscard]] by_category highest_bytes(const allocator_requests& of, std::span<const index::category> of_block);
 
-/// A recording as a point of the law: its batch size, and the most live bytes of each category.
+/// A recording as a data point for a `batch_law`: its batch size, and the maximum of the live bytes of each category.
 struct batch_point {
   double batch = 1;
   by_category bytes{};
@@ -35,24 +35,25 @@ struct batch_point {
 struct batch_law {
   by_category constant{};
   by_category per_batch{};
-  /// False: one point does not show a law. Weights, gradients and optimizer state are then taken to be constant, and all
-  /// else to be proportional.
+  /// False if all data points have the same batch size, which does not determine a law. Weights, gradients and
+  /// optimizer state are then assumed to be constant, and all other categories to be proportional to the batch size.
   bool fitted = false;
 
-  [[nodiscard]] double bytes(analysis::category what, double batch) const {
+  [[nodiscard]] double bytes(index::category what, double batch) const {
     const auto at = static_cast<std::size_t>(what);
     const double all = constant[at] + per_batch[at] * batch;
     return all > 0 ? all : 0;
   }
 };
 
-/// Least squares through the points. Bytes that shrink with the batch size count as constant. At least one point, and
-/// points of the same batch size count as one. O(points).
+/// Computes a least-squares fit. Bytes that decrease with the batch size count as constant. Needs at least one point;
+/// all points of the same batch size count as one point. O(points).
 [[nodiscard]] batch_law law_of(std::span<const batch_point> points);
 
-/// The requests with another batch size: each block grows as its category does between the two sizes. A category of which
-/// the law knows no bytes keeps its sizes. `of_block`: by block number. O(requests).
-[[nodiscard]] allocator_requests with_batch(const allocator_requests& of, std::span<const analysis::category> of_block,
+/// Returns the requests for another batch size. The size of each block changes by the same factor as the bytes of its
+/// category. A category for which the law has no bytes keeps its sizes. `of_block` is indexed by block number.
+/// O(requests).
+[[nodiscard]] allocator_requests with_batch(const allocator_requests& of, std::span<const index::category> of_block,
                                             const batch_law& law, double from, double to);
 
 /// Another recording of the same program.
@@ -61,10 +62,10 @@ struct batch_recording {
   const allocator_requests* requests = nullptr;
 };
 
-/// The requests with another batch size, by a law for each block, which is more exact than one for each category: the
-/// recordings of programs that make the same allocations in the same order are compared one by one. Nothing if they have
-/// other numbers of allocations, if more than a twentieth of the blocks shrink with the batch size, or if all have the
-/// same size. O(requests).
+/// Returns the requests for another batch size, with a law for each block, which is more exact than a law for each
+/// category. This is possible if the recorded programs make the same allocations in the same order, which are then
+/// compared one by one. Returns nothing if the numbers of allocations differ, if more than a twentieth of the blocks
+/// shrink with the batch size, or if all recordings have the same batch size. O(requests).
 [[nodiscard]] std::optional<allocator_requests> with_batch_by_block(const allocator_requests& of, double from,
                                                                     std::span<const batch_recording> others, double to);
 

@@ -6,7 +6,7 @@
 namespace sluice::replay {
 namespace {
 
-/// The first block that ends behind `begin`. No two in `blocks` overlap.
+/// Returns the first block that ends after `begin`. No two of `blocks` may overlap.
 template <class ByAddress>
 auto first_behind(ByAddress& blocks, std::uint64_t begin) {
   const auto next = blocks.lower_bound(begin);
@@ -35,7 +35,7 @@ std::optional<freed_block> freed_blocks::take_latest(std::uint64_t begin, std::u
   return taken;
 }
 
-/// The place of the first of `begins_` that is not below `begin`.
+/// Returns the position of the first element of `begins_` that is not below `begin`.
 std::size_t freed_blocks::place_of(std::uint64_t begin) const {
   return static_cast<std::size_t>(std::lower_bound(begins_.begin(), begins_.end(), begin) - begins_.begin());
 }

@@ -13,48 +13,55 @@ namespace sluice::replay {
 
 /// A block that the program freed.
 struct freed_block {
-  std::uint64_t begin = 0;  ///< Addresses.
+  std::uint64_t begin = 0;  ///< The address at which the block starts.
   std::uint64_t end = 0;
   std::uint32_t block = 0;
-  std::uint32_t event = 0;  ///< The position of the event that freed it.
+  std::uint32_t event = 0;  ///< The position of the event that freed the block.
 };
 
-/// Blocks that the program freed, for the question whether another stream still used them. A block is added as one that
-/// may be free. The caller takes it out once its addresses are used again, or holds it: then it is not free until it is
-/// released. These hold after each call:
-/// - No two of the blocks that may be free overlap, and no two of those that are held.
-/// - Each order of the blocks has the same blocks: by address and by event.
-/// Blocks are handed out as copies. Internal to core/replay.
+/// Blocks that the program has freed, used to determine whether another stream was still using them. A block is first
+/// added as possibly free. Once its addresses are used again, the caller takes the block out. A block that was taken
+/// out can be held: then it is not free until it is released. Invariants after each call:
+/// - No two possibly free blocks overlap, and no two held blocks overlap.
+/// - The order by address and the order by event contain the same blocks.
+/// Blocks are returned as copies. Internal to core/replay.
 class freed_blocks {
  public:
-  /// `begins`: where the blocks begin that may be added, sorted.
+  /// `begins`: the start addresses of all blocks that may be added, sorted.
   explicit freed_blocks(std::vector<std::uint64_t> begins) : begins_(std::move(begins)), events_(begins_.size()) {}
 
-  /// Adds a block that may be free. Those that it overlaps go. O(log blocks), more for those that go.
+  /// Adds a block as possibly free. Removes the possibly free blocks that it overlaps. O(log blocks), plus the removed
+  /// blocks.
   void add(const freed_block& made);
-  /// Forgets the blocks that may be free and overlap [`begin`, `end`). O(log blocks), more for those that go.
+  /// Removes the possibly free blocks that overlap [`begin`, `end`). O(log blocks), plus the removed blocks.
   void forget(std::uint64_t begin, std::uint64_t end);
-  /// Takes out the block that was freed last, of those that may be free and begin in [`begin`, `end`). O(log blocks).
+  /// Of the possibly free blocks that start in [`begin`, `end`), takes out the block that was freed last. O(log
+  /// blocks).
   std::optional<freed_block> take_latest(std::uint64_t begin, std::uint64_t end);
 
-  /// Holds a block that was taken out. False, and nothing happens, if it overlaps a held one. O(log blocks).
+  /// Holds a block that was taken out. If it overlaps a block that is already held, does nothing and returns false.
+  /// O(log blocks).
   [[nodiscard]] bool hold(const freed_block& of);
-  /// The last event that freed a held block which overlaps [`begin`, `end`). O(log blocks), more for blocks there.
+  /// Returns the last event that freed one of the held blocks that overlap [`begin`, `end`). O(log blocks), plus these
+  /// blocks.
   [[nodiscard]] std::optional<std::uint32_t> last_held(std::uint64_t begin, std::uint64_t end) const;
-  /// Takes out the held block that was freed first, if that was at the event `until` or before. O(log blocks).
+  /// Takes out the held block that was freed first, if the event that freed it is `until` or an earlier event. O(log
+  /// blocks).
   std::optional<freed_block> release(std::uint32_t until);
 
  private:
-  using by_address = std::map<std::uint64_t, freed_block>;  ///< The key is `begin`.
+  using by_address = std::map<std::uint64_t, freed_block>;  ///< The key is the block's `begin`.
 
   [[nodiscard]] std::size_t place_of(std::uint64_t begin) const;
   by_address::iterator erase(by_address::iterator block);
 
   std::vector<std::uint64_t> begins_;
-  range_maximum events_;  ///< For each of `begins_` the event of the block in `may_be_free_`, plus 1.
+  range_maximum events_;  ///< For each element of `begins_`: 1 plus the event of the block that starts there and is in
+                          ///< `may_be_free_`.
   by_address may_be_free_;
   by_address held_;
-  std::set<std::pair<std::uint32_t, std::uint64_t>> held_order_;  ///< Events and begins of `held_`.
+  std::set<std::pair<std::uint32_t, std::uint64_t>> held_order_;  ///< Pairs of event and start address, for the blocks
+                                                                  ///< in `held_`.
 };
 
 }  // namespace sluice::replay

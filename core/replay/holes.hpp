@@ -11,15 +11,16 @@ namespace sluice::replay {
 
 /// A free range of a segment.
 struct hole {
-  std::uint64_t begin = 0;  ///< Addresses.
+  std::uint64_t begin = 0;  ///< The address at which the hole starts.
   std::uint64_t end = 0;
   std::uint32_t segment = 0;
-  std::uint32_t group = 0;  ///< Of segments: only holes of one group can serve the same requests.
+  std::uint32_t group = 0;  ///< The group of the segment. Only holes of the same group can serve the same requests.
 
   [[nodiscard]] std::uint64_t bytes() const { return end - begin; }
 };
 
-/// A hole as an allocator chooses it: the smallest that is large enough, the lowest address among equals.
+/// A hole in the order in which the allocator chooses: the smallest hole that is large enough, and among equals, the
+/// hole with the lowest address.
 struct sized_hole {
   std::uint64_t bytes = 0;
   std::uint64_t begin = 0;
@@ -30,38 +31,37 @@ struct sized_hole {
   }
 };
 
-/// The holes of all segments, by address and, for each group, by size. These hold after each call:
-/// - Both orders have the same holes.
-/// - No two holes overlap, and none is empty.
-/// - Holes of one segment that touch are one hole.
-/// Holes are handed out as copies, so that no change leaves a caller with a hole that is no longer there. Internal to
-/// core/replay.
+/// The holes of all segments, sorted by address and, for each group, by size. Invariants after each call:
+/// - Both orders contain the same holes.
+/// - No two holes overlap, and no hole is empty.
+/// - Adjacent holes of one segment are merged.
+/// Holes are returned as copies, so callers never refer to a hole that was removed. Internal to core/replay.
 class holes {
  public:
   using by_size = std::set<sized_hole>;
 
   explicit holes(std::size_t groups) : sizes_(groups) {}
 
-  /// Adds a hole, and joins it with those of its segment that touch it. Holes that it overlaps go: only a file that
-  /// contradicts itself has them. Nothing happens if it is empty. O(log holes), more for holes that go.
+  /// Adds a hole and merges it with adjacent holes of its segment. Removes holes that it overlaps; there are such holes
+  /// only if a file contradicts itself. Does nothing if the hole is empty. O(log holes), plus the removed holes.
   void put(const hole& made);
-  /// Takes out the hole of `segment` that has the byte at `address`. O(log holes).
+  /// Takes out the hole of `segment` that contains `address`. Returns nothing if there is no such hole. O(log holes).
   std::optional<hole> take(std::uint64_t address, std::uint32_t segment);
-  /// Takes out the holes of `segment` that begin in [`begin`, `end`). O(log holes), more for other holes there.
+  /// Removes the holes of `segment` that start in [`begin`, `end`). O(log holes), plus the other holes in that range.
   void clear(std::uint64_t begin, std::uint64_t end, std::uint32_t segment);
-  /// The holes of a group. Changes with the next call that is not const. O(1).
+  /// The holes of a group. Invalidated by the next call of a non-const function. O(1).
   [[nodiscard]] const by_size& of(std::uint32_t group) const { return sizes_[group]; }
-  /// The first hole of a group that is not less than `least`. O(log holes).
+  /// Returns the first hole of a group, in the allocator's order, that is not before `least`. O(log holes).
   [[nodiscard]] std::optional<sized_hole> first_from(std::uint32_t group, const sized_hole& least) const;
-  /// The first hole of a group that is greater than `before`. O(log holes).
+  /// Returns the first hole of a group, in the allocator's order, that comes after `before`. O(log holes).
   [[nodiscard]] std::optional<sized_hole> first_after(std::uint32_t group, const sized_hole& before) const;
 
  private:
   struct entry {
     hole is;
-    by_size::const_iterator sized;  ///< The same hole in `sizes_`.
+    by_size::const_iterator sized;  ///< The entry of the same hole in `sizes_`.
   };
-  using by_address = std::map<std::uint64_t, entry>;  ///< The key is `begin`.
+  using by_address = std::map<std::uint64_t, entry>;  ///< The key is the hole's `begin`.
 
   [[nodiscard]] std::optional<sized_hole> at(std::uint32_t group, by_size::const_iterator place) const;
   by_address::iterator erase(by_address::iterator place);

@@ -17,7 +17,7 @@ constexpr std::string_view known_settings =
     "max_non_split_rounding_mb, "
     "roundup_power2_divisions, garbage_collection_threshold, per_process_memory_fraction, backend";
 
-/// Settings of PyTorch that change nothing in what is reserved on the device.
+/// PyTorch settings that do not affect reserved device memory.
 const std::set<std::string_view> without_effect{"release_lock_on_cudamalloc",     "pinned_use_cuda_host_register",
                                                 "pinned_num_register_threads",    "pinned_use_background_threads",
                                                 "pinned_reserve_segment_size_mb", "graph_capture_record_stream_reuse"};
@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Splits at commas that are not within brackets.
+/// Splits `text` at commas that are not in brackets.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -62,7 +62,7 @@ std::optional<std::uint64_t> divisions_in(std::string_view text) {
   return value && (*value == 0 || std::has_single_bit(*value)) ? value : std::nullopt;
 }
 
-/// "4", or "[256:1,512:2,>:4]" with sizes in MiB.
+/// Reads "4", or "[256:1,512:2,>:4]", whose sizes are in MiB.
 bool read_divisions(std::string_view text, policy& into) {
   if (!text.starts_with('[')) {
     const auto all = divisions_in(text);
@@ -100,7 +100,7 @@ bool read_mib(std::string_view text, std::uint64_t& into) {
   return true;
 }
 
-/// What a setting's value should have been; empty if it was right.
+/// Returns a description of the expected form if `value` is not valid for the setting; empty if it is valid.
 std::string_view read_setting(std::string_view name, std::string_view value, policy& into) {
   if (name == "expandable_segments") {
     into.expandable = value == "True";

@@ -8,15 +8,15 @@
 
 namespace sluice::replay {
 
-/// Numbers at places from 0 on, and the place of the greatest in a range of places: a tournament of each number with its
-/// neighbours. 4 to 8 bytes for each place. Not thread-safe.
+/// Finds the place of the greatest number in a range of places, which are numbered from 0. A tournament tree with 4 to
+/// 8 bytes per place. Not thread-safe.
 class range_maximum {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
 
   explicit range_maximum(std::size_t places) : places_(std::bit_ceil(places)), greatest_(2 * places_) {}
 
-  /// Sets the number at a place; 0: it has none. O(log places).
+  /// Sets the number at `place`; 0 removes the number. O(log places).
   void set(std::size_t place, std::uint32_t number) {
     std::size_t at = places_ + place;
     greatest_[at] = number;
@@ -26,10 +26,10 @@ class range_maximum {
     }
   }
 
-  /// The place of the greatest number in [`first`, `last`); which of equals is not said. `none` if no place there has one.
-  /// O(log places).
+  /// Returns the place of the greatest number in [`first`, `last`); if several places have that number, any of them.
+  /// Returns `none` if no place in the range has a number. O(log places).
   [[nodiscard]] std::size_t greatest_in(std::size_t first, std::size_t last) const {
-    // Nodes that together cover the range, from both ends towards the middle.
+    // Visits the nodes that together cover the range, from both ends towards the middle.
     std::size_t best = 0;
     const auto look_at = [&](std::size_t node) {
       if (best == 0 || greatest_[node] > greatest_[best]) best = node;
@@ -46,7 +46,8 @@ class range_maximum {
 
  private:
   std::size_t places_;                   ///< A power of two.
-  std::vector<std::uint32_t> greatest_;  ///< Of two nodes 2i and 2i + 1 at i; the numbers themselves from `places_` on.
+  std::vector<std::uint32_t> greatest_;  ///< Element i is the greater of elements 2i and 2i + 1. The numbers of the
+                                         ///< places start at index `places_`.
 };
 
 }  // namespace sluice::replay

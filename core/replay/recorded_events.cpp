@@ -13,31 +13,31 @@
 namespace sluice::replay {
 namespace {
 
-using analysis::block_record;
+using index::block_record;
 using owner = std::pair<trace::process_id, trace::device_id>;
 
 bool is_of_framework(const block_record& block) {
   return block.allocated && block.layer == trace::layer::framework && block.kind == trace::memory_kind::device;
 }
 
-/// True if a block may be a segment of an allocator: `is_segment_of_framework` decides.
+/// True if a block may be a segment of an allocator. `is_segment_of_framework` then decides.
 bool is_segment_of_pool(const block_record& block) {
   return block.layer == trace::layer::driver && block.kind == trace::memory_kind::device &&
-         block.pool != trace::pool_id::none && !analysis::is_mapped_piece(block);
+         block.pool != trace::pool_id::none && !index::is_mapped_piece(block);
 }
 bool is_segment_of_framework(const block_record& segment, const trace::tables& tables) {
   const trace::pool_row* pool = tables.pools.find(segment.pool);
   return pool != nullptr && pool->layer == trace::layer::framework;
 }
 
-/// Address spaces that a program reserved, to tell its expandable segments apart.
+/// The address spaces that a program has reserved, used to tell its expandable segments apart.
 class address_spaces {
  public:
   void add(const block_record& block) {
     if (block.allocated && block.kind == trace::memory_kind::reservation)
       ends_[{block.process, block.address}] = block.address + block.bytes;
   }
-  /// The begin of the space that holds `address`; 0: none does.
+  /// Returns the start of the space that contains `address`; 0 if no space does.
   [[nodiscard]] std::uint64_t begin_of(trace::process_id process, std::uint64_t address) const {
     auto after = ends_.upper_bound({process, address});
     if (after == ends_.begin()) return 0;
@@ -53,23 +53,23 @@ class address_spaces {
 
 class recorded_events_builder::state {
  public:
-  explicit state(std::uint64_t most_blocks) : most_blocks_(most_blocks) {}
+  explicit state(std::uint64_t max_blocks) : max_blocks_(max_blocks) {}
 
-  void add(const analysis::memory_use& memory, analysis::time_range run) {
+  void add(const index::memory_use& memory, time_range run) {
     if (gave_up_) return;
     for (const block_record& block : memory.blocks()) spaces_.add(block);
     for (const block_record& block : memory.blocks())
       if (is_of_framework(block) && run.holds(block.born)) add(block, memory, run);
     for (const block_record& block : memory.blocks()) {
-      if (!block.allocated || !analysis::ends_in(block, run)) continue;
-      if (analysis::is_mapped_piece(block)) pieces_.push_back(block);
-      // Blocks in it would have begun before its end.
+      if (!block.allocated || !index::ends_in(block, run)) continue;
+      if (index::is_mapped_piece(block)) pieces_.push_back(block);
+      // Any block in the segment would have been allocated before the segment ended.
       if (is_segment_of_pool(block) && !segments_.contains(block.id)) empty_.push_back(block);
       end(block, run);
     }
-    // Failures are few, so every section index contains all of them so far.
+    // There are few failures, so every section has all failures up to its end.
     if (failed_.size() != memory.failed().size()) failed_.assign(memory.failed().begin(), memory.failed().end());
-    if (blocks_ + pieces_.size() + empty_.size() > most_blocks_) give_up();
+    if (blocks_ + pieces_.size() + empty_.size() > max_blocks_) give_up();
   }
 
   [[nodiscard]] bool gave_up() const { return gave_up_; }
@@ -99,7 +99,7 @@ class recorded_events_builder::state {
     empty_ = std::vector<block_record>();
   }
 
-  void add(const block_record& block, const analysis::memory_use& memory, analysis::time_range run) {
+  void add(const block_record& block, const index::memory_use& memory, time_range run) {
     recorded_events& into = found_[{block.process, block.device}];
     into.process = block.process;
     into.device = block.device;
@@ -111,15 +111,15 @@ class recorded_events_builder::state {
     into.blocks.push_back(made);
     ++blocks_;
     into.events.push_back({block.born, raw(block.alloc), recorded_kind::allocated, at});
-    if (analysis::ends_in(block, run))
+    if (index::ends_in(block, run))
       put_end(block, recorded_kind::freed, at, into);
     else
       live_.emplace(block.id, place{{block.process, block.device}, at, false});
   }
 
-  /// Adds the end of a segment, or of a block that was born in an earlier run.
-  void end(const block_record& block, analysis::time_range run) {
-    // A corrupt file may tell of several ends.
+  /// Adds the end of a segment, or of a block that was allocated in an earlier run.
+  void end(const block_record& block, time_range run) {
+    // In a corrupt file, a segment may have several ends.
     if (const auto segment = segments_.find(block.id); segment != segments_.end() && !segment->second.ended) {
       segment->second.ended = true;
       put_end(block, recorded_kind::segment_given_back, segment->second.at, found_[segment->second.of]);
@@ -140,8 +140,8 @@ class recorded_events_builder::state {
     const auto at = static_cast<std::uint32_t>(into.segments.size());
     const auto [known, fresh] = segments_.try_emplace(parent.id, place{of, at, false});
     if (!fresh) return known->second.of == of ? known->second.at : no_segment;
-    const bool mapped = analysis::is_mapped_piece(parent);
-    // A stream says more than a space; both are unknown in most recordings.
+    const bool mapped = index::is_mapped_piece(parent);
+    // A stream is more specific than an address space. In most recordings, neither is known.
     std::uint64_t key = raw(parent.stream) << 32 ^ raw(parent.pool);
     if (mapped) {
       const std::uint64_t space = spaces_.begin_of(parent.process, parent.address);
@@ -153,7 +153,7 @@ class recorded_events_builder::state {
     return at;
   }
 
-  /// Pieces of expandable segments in which no block begins.
+  /// Adds the pieces of expandable segments in which no block was allocated.
   void add_pieces() {
     if (mapped_keys_.empty()) return;
     std::sort(pieces_.begin(), pieces_.end(), [](const block_record& a, const block_record& b) {
@@ -179,7 +179,7 @@ class recorded_events_builder::state {
     }
   }
 
-  /// Calls of the driver that found no memory: what follows is a retry.
+  /// Adds driver calls that failed because memory was exhausted: the next allocation is a retry.
   void add_refusals() {
     for (const trace::alloc_failed_event& row : failed_) {
       if (row.layer != trace::layer::driver) continue;
@@ -188,42 +188,40 @@ class recorded_events_builder::state {
     }
   }
 
-  const std::uint64_t most_blocks_;
+  const std::uint64_t max_blocks_;
   bool gave_up_ = false;
   std::uint64_t blocks_ = 0;
   address_spaces spaces_;
   std::map<owner, recorded_events> found_;
-  /// A position in `segments` or `blocks` of one allocator.
+  /// An allocator, and a position in its `segments` or `blocks`.
   struct place {
     owner of;
     std::uint32_t at = 0;
     bool ended = false;
   };
   std::unordered_map<trace::block_id, place> segments_;
-  std::unordered_map<trace::block_id, place> live_;       ///< Blocks that live on after the last run.
-  std::map<owner, std::set<std::uint64_t>> mapped_keys_;  ///< Of the segments in which a block begins.
-  std::vector<block_record> pieces_;                      ///< Mapped pieces, with blocks in them or not.
-  std::vector<block_record> empty_;                       ///< Segments of pools in which no block began.
+  std::unordered_map<trace::block_id, place> live_;       ///< Blocks that are still live at the end of the last run.
+  std::map<owner, std::set<std::uint64_t>> mapped_keys_;  ///< The keys of the segments in which blocks were allocated.
+  std::vector<block_record> pieces_;                      ///< All mapped pieces, with or without blocks.
+  std::vector<block_record> empty_;                       ///< Pool segments in which no block was allocated.
   std::vector<trace::alloc_failed_event> failed_;
 };
 
-recorded_events_builder::recorded_events_builder(std::uint64_t most_blocks)
-    : state_(std::make_unique<state>(most_blocks)) {}
+recorded_events_builder::recorded_events_builder(std::uint64_t max_blocks)
+    : state_(std::make_unique<state>(max_blocks)) {}
 recorded_events_builder::recorded_events_builder(const recorded_events_builder& other)
     : state_(std::make_unique<state>(*other.state_)) {}
 recorded_events_builder::~recorded_events_builder() = default;
 
-void recorded_events_builder::add(const analysis::memory_use& memory, analysis::time_range run) {
-  state_->add(memory, run);
-}
+void recorded_events_builder::add(const index::memory_use& memory, time_range run) { state_->add(memory, run); }
 
 bool recorded_events_builder::gave_up() const { return state_->gave_up(); }
 
 std::vector<recorded_events> recorded_events_builder::take(const trace::tables& tables) { return state_->take(tables); }
 
-std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory, const trace::tables& tables) {
+std::vector<recorded_events> recorded_allocators(const index::memory_use& memory, const trace::tables& tables) {
   recorded_events_builder all;
-  all.add(memory, analysis::all_time);
+  all.add(memory, all_time);
   return all.take(tables);
 }
 

@@ -5,18 +5,18 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/trace/model/tables.hpp"
 
 namespace sluice::replay {
 
-/// A block of the framework as it was recorded.
+/// A block of the framework, as recorded.
 struct recorded_block {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   trace::block_id id{};
-  std::uint32_t segment = 0;  ///< A position in `recorded_events::segments`; `no_segment` if none is known.
+  std::uint32_t segment = 0;  ///< A position in `recorded_events::segments`; `no_segment` if the segment is unknown.
 };
 inline constexpr std::uint32_t no_segment = ~std::uint32_t{0};
 
@@ -24,51 +24,55 @@ inline constexpr std::uint32_t no_segment = ~std::uint32_t{0};
 struct recorded_segment {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  bool mapped = false;    ///< A piece of an address space, mapped by the program.
-  std::uint64_t key = 0;  ///< Segments with different keys never share requests: stream, pool, or address space.
+  bool mapped = false;    ///< The segment is a piece of an address space that the program mapped.
+  std::uint64_t key = 0;  ///< Identifies the stream, pool or address space. No request can be served from segments with
+                          ///< different keys.
 };
 
-/// A segment of the allocator in which no block began, as of a cache that is older than the recording.
+/// A segment in which no block was allocated, for example a cache that existed before the recording.
 struct empty_segment {
   std::uint64_t bytes = 0;
   trace::time_ns taken = 0;
-  trace::time_ns given_back = trace::unknown_time;  ///< `unknown_time`: never.
+  trace::time_ns given_back = trace::unknown_time;  ///< `unknown_time` if it was never released.
 };
 
 enum class recorded_kind : std::uint8_t { segment_taken, allocated, freed, segment_given_back, refused };
 
 struct recorded_event {
   trace::time_ns time = 0;
-  std::uint64_t order = 0;  ///< The event's id: order among events of one time.
+  std::uint64_t order = 0;  ///< The id of the event, by which events with the same time are ordered.
   recorded_kind what{};
-  std::uint32_t at = 0;  ///< A position in `blocks` or `segments`.
+  std::uint32_t at = 0;  ///< A position in `recorded_events::blocks` or `recorded_events::segments`, depending on
+                         ///< `what`.
 };
 
-/// What the recording says of one allocator: a device in a process.
+/// The recorded events of one allocator, which serves one device in one process.
 struct recorded_events {
   trace::process_id process{};
   trace::device_id device{};
   std::vector<recorded_block> blocks;
   std::vector<recorded_segment> segments;
-  std::vector<recorded_event> events;  ///< Sorted.
+  std::vector<recorded_event> events;  ///< Sorted by time and order.
   std::vector<empty_segment> empty_segments;
 };
 
-/// Collects the events of the frameworks' allocators from indexes of sections, in order of time. Memory: about 80 bytes
-/// for each block of a framework.
+/// Collects the events of framework allocators, section by section, in order of time. Takes about 80 bytes of memory
+/// per framework block.
 class recorded_events_builder {
  public:
-  /// Gives up, and forgets all, when there are more blocks than `most_blocks`.
-  explicit recorded_events_builder(std::uint64_t most_blocks = std::numeric_limits<std::uint64_t>::max());
-  recorded_events_builder(const recorded_events_builder& other);  ///< The copy goes on alone.
+  /// If there are more blocks than `max_blocks`, the builder gives up and discards everything.
+  explicit recorded_events_builder(std::uint64_t max_blocks = std::numeric_limits<std::uint64_t>::max());
+  recorded_events_builder(const recorded_events_builder& other);  ///< The copy is independent.
   ~recorded_events_builder();
   recorded_events_builder& operator=(const recorded_events_builder&) = delete;
 
-  /// Adds the blocks that are born or end in `run`. Each `run` begins where the one before ended. O(blocks).
-  void add(const analysis::memory_use& memory, analysis::time_range run);
-  /// True if there were more blocks than allowed.
+  /// Adds the blocks that were allocated or freed in `run`. Each `run` must begin where the previous `run` ended.
+  /// O(blocks).
+  void add(const index::memory_use& memory, time_range run);
+  /// True if there were more than `max_blocks` blocks.
   [[nodiscard]] bool gave_up() const;
-  /// The allocators, by process and device; none if it gave up. Call once. O(blocks * log blocks).
+  /// Returns the allocators, ordered by process and device; none if the builder gave up. Call once. O(blocks * log
+  /// blocks).
   [[nodiscard]] std::vector<recorded_events> take(const trace::tables& tables);
 
  private:
@@ -76,8 +80,8 @@ class recorded_events_builder {
   std::unique_ptr<state> state_;
 };
 
-/// The allocators of frameworks in the recording, by process and device. O(blocks * log blocks).
-[[nodiscard]] std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory,
+/// Returns the framework allocators in the recording, ordered by process and device. O(blocks * log blocks).
+[[nodiscard]] std::vector<recorded_events> recorded_allocators(const index::memory_use& memory,
                                                                const trace::tables& tables);
 
 }  // namespace sluice::replay

@@ -7,7 +7,7 @@
 namespace sluice::replay {
 namespace {
 
-void add(const replay_figures& one, replay_figures& sum) {
+void add(const replay_metrics& one, replay_metrics& sum) {
   sum.peak_reserved += one.peak_reserved;
   sum.peak_allocated += one.peak_allocated;
   sum.segments += one.segments;
@@ -22,7 +22,7 @@ std::int64_t difference(std::uint64_t model, std::uint64_t recorded) {
   return static_cast<std::int64_t>(model) - static_cast<std::int64_t>(recorded);
 }
 
-/// The arenas that keep their memory when the cache is emptied: a CUDA graph may still use its pool.
+/// Returns the arenas that keep their memory when the cache is emptied, because a CUDA graph may still use its pool.
 std::vector<std::uint16_t> private_arenas_of(const allocator_requests& of) {
   std::vector<std::uint16_t> kept;
   for (std::size_t arena = 0; arena < of.private_arenas.size(); ++arena)
@@ -30,7 +30,7 @@ std::vector<std::uint16_t> private_arenas_of(const allocator_requests& of) {
   return kept;
 }
 
-/// What happens between requests: the program empties the cache, and an allocation fails.
+/// What happens between requests: the program empties the cache, or an allocation fails.
 class moments_between {
  public:
   moments_between(const allocator_requests& of, const policy& by)
@@ -38,11 +38,11 @@ class moments_between {
         empties_(when(of, by)),
         kept_(empties_.empty() ? std::vector<std::uint16_t>{} : private_arenas_of(of)) {}
 
-  /// Call before each request, and with the end of time after the last.
+  /// Call before each request and, after the last request, with the largest time.
   void pass(trace::time_ns until, allocator_model& model) {
     bool emptied = false;
     for (; next_ < empties_.size() && empties_[next_] <= until; ++next_) {
-      if (!emptied) model.empty_cache(kept_);  // Nothing was freed since.
+      if (!emptied) model.empty_cache(kept_);  // Nothing has been freed since the cache was last emptied.
       emptied = true;
     }
     if (failed_ || of_.failures.empty() || of_.failures.front() > until) return;
@@ -72,9 +72,9 @@ class moments_between {
   std::uint64_t at_failure_ = 0;
 };
 
-/// Calls `watch(position, model)` before the first request and after each.
+/// Calls `watch(position, model)` before the first request and after each request.
 template <class Watch>
-replay_figures replay_watched(const allocator_requests& of, const policy& by, const Watch& watch) {
+replay_metrics replay_watched(const allocator_requests& of, const policy& by, const Watch& watch) {
   allocator_model model(of, rules_for(by, of));
   moments_between between(of, by);
   auto segment = of.segment_addresses.begin();
@@ -85,7 +85,7 @@ replay_figures replay_watched(const allocator_requests& of, const policy& by, co
     switch (each.what) {
       case request_kind::allocate: {
         const bool named = segment != of.segment_addresses.end() && segment->first == each.block;
-        // A failed allocation has no block; its free is then ignored.
+        // A failed allocation has no block, so its free is ignored later.
         (void)model.allocate(each.block, each.bytes, each.arena, named ? segment->second : 0);
         if (named) ++segment;
         break;
@@ -100,12 +100,12 @@ replay_figures replay_watched(const allocator_requests& of, const policy& by, co
     watch(i + 1, model);
   }
   between.pass(INT64_MAX, model);
-  replay_figures figures = model.figures();
-  figures.at_failure = between.at_failure();
-  return figures;
+  replay_metrics metrics = model.metrics();
+  metrics.at_failure = between.at_failure();
+  return metrics;
 }
 
-/// Puts what is reserved after each request into the parts of a curve.
+/// Adds the reserved bytes after each request to the parts of a curve.
 class curve_filler {
  public:
   curve_filler(const allocator_requests& of, reserved_curve& into) : of_(of), into_(into) {
@@ -123,7 +123,7 @@ class curve_filler {
  private:
   [[nodiscard]] std::size_t part_of(trace::time_ns time) const {
     const double length = std::max(static_cast<double>(into_.range.length()), 1.0);
-    const double share = static_cast<double>(analysis::bounded(time) - into_.range.begin) / length;
+    const double share = static_cast<double>(bounded(time) - into_.range.begin) / length;
     const auto parts = static_cast<double>(into_.highest.size());
     return static_cast<std::size_t>(std::clamp(share * parts, 0.0, parts - 1));
   }
@@ -139,7 +139,7 @@ class curve_filler {
 
 }  // namespace
 
-replay_figures replay_policy(const allocator_requests& of, const policy& by, reserved_curve* curve) {
+replay_metrics replay_policy(const allocator_requests& of, const policy& by, reserved_curve* curve) {
   if (curve == nullptr) return replay_watched(of, by, [](std::size_t, const allocator_model&) {});
   curve_filler filler(of, *curve);
   return replay_watched(
@@ -172,15 +172,15 @@ std::vector<policy_result> replay_policies(std::span<const allocator_requests> o
   for (const policy& by : policies) {
     policy_result made{by, {}, {}};
     for (const allocator_requests& each : of) {
-      made.figures.push_back(replay_policy(each, by));
-      add(made.figures.back(), made.sum);
+      made.metrics.push_back(replay_policy(each, by));
+      add(made.metrics.back(), made.sum);
     }
     all.push_back(std::move(made));
   }
   return all;
 }
 
-std::optional<native_error> error_of(const allocator_requests& of, const replay_figures& native) {
+std::optional<native_error> error_of(const allocator_requests& of, const replay_metrics& native) {
   if (!of.recorded.segments_known || of.recorded.mapped) return std::nullopt;
   const reserved_memory& recorded = of.recorded.with_blocks;
   return native_error{difference(native.peak_reserved, recorded.peak_reserved),

@@ -13,14 +13,14 @@
 namespace sluice::replay {
 namespace {
 
-/// Emptyings that the allocator did itself, because it had reached a limit, and that limit.
+/// Which emptyings were done by the allocator itself because it had reached a limit, and that limit.
 struct retries {
-  std::vector<bool> own;    ///< For each emptying.
-  std::uint64_t limit = 0;  ///< Bytes; 0: none.
+  std::vector<bool> own;    ///< One element for each emptying: true if the allocator did it.
+  std::uint64_t limit = 0;  ///< In bytes; 0: no limit.
 };
 
-/// Each retry is followed by a new segment, which would have gone beyond the limit, and nothing else went beyond it. One
-/// such emptying alone is more likely the program's.
+/// Finds the emptyings that were retries: each is followed by a new segment that would have exceeded the limit, which
+/// nothing else exceeded. A single such emptying was more likely done by the program.
 retries find_retries(const inferred_arenas& arenas) {
   retries found;
   std::uint64_t beyond = std::numeric_limits<std::uint64_t>::max();
@@ -45,14 +45,15 @@ retries find_retries(const inferred_arenas& arenas) {
   return found;
 }
 
-/// Sizes that the program asked for. Blocks that took a free block whole can be larger than the request by up to 1 MiB.
+/// Estimates the sizes that the program requested. A block that took a whole free block can be up to 1 MiB larger than
+/// its request.
 class asked_sizes {
  public:
   asked_sizes(const recorded_events& of, const inferred_arenas& by) : of_(of), by_(by) {
     std::size_t round = 0;
     for (std::size_t i = 0; i < of.blocks.size(); ++i) {
-      known_ = known_ || of.blocks[i].bytes % smallest_block != 0;  // Imported: nothing is rounded.
-      if (of.blocks[i].bytes > largest_small && by.least_asked[i] == of.blocks[i].bytes)
+      known_ = known_ || of.blocks[i].bytes % smallest_block != 0;  // In an imported recording, sizes are not rounded.
+      if (of.blocks[i].bytes > largest_small && by.min_asked[i] == of.blocks[i].bytes)
         exact_.push_back(of.blocks[i].bytes);
     }
     std::sort(exact_.begin(), exact_.end());
@@ -61,10 +62,11 @@ class asked_sizes {
     known_ = known_ || round * 5 > exact_.size();
   }
 
-  /// The size that is exact for another block; else the middle of what is possible, unless round sizes are common.
+  /// Returns the size that is known exactly from another block, or else the middle of the possible range, unless round
+  /// sizes are common.
   [[nodiscard]] std::uint64_t size_of(std::uint32_t block) const {
     const std::uint64_t size = of_.blocks[block].bytes;
-    const std::uint64_t least = by_.least_asked[block];
+    const std::uint64_t least = by_.min_asked[block];
     if (least == size || known_ || std::binary_search(exact_.begin(), exact_.end(), size)) return size;
     return least + (size - least) / 2;
   }
@@ -73,10 +75,11 @@ class asked_sizes {
   const recorded_events& of_;
   const inferred_arenas& by_;
   std::vector<std::uint64_t> exact_;
-  bool known_ = false;  ///< Sizes of blocks are sizes asked for, or the best guess of them.
+  bool known_ = false;  ///< True if the sizes of blocks are the requested sizes, or the best estimate of them.
 };
 
-/// Adds the segments in which no block began to what was reserved: `into` is without them. O(n log n).
+/// Adds the segments in which no block was allocated to the reserved memory in `into`, which does not include them yet.
+/// O(n log n).
 void add_empty_segments(const recorded_events& of, recorded_allocator& into) {
   struct change {
     trace::time_ns time = 0;
@@ -204,13 +207,14 @@ class request_maker {
   const recorded_events& of_;
   inferred_arenas arenas_;
   asked_sizes asked_;
-  std::vector<std::pair<std::size_t, std::uint32_t>> delayed_;  ///< Event and block.
+  std::vector<std::pair<std::size_t, std::uint32_t>> delayed_;  ///< Pairs of event and block.
   trace::time_ns now_ = 0;
   allocator_requests made_;
 };
 
-/// More streams and pools than this, in one allocator, are less likely than blocks that other streams used. Late frees
-/// are known only roughly, so they may then miss the recorded peak by a twentieth.
+/// If an allocator appears to have more streams and pools than this, it is more likely that other streams were still
+/// using its blocks. How late these became free is known only roughly, so the model may then miss the recorded peak by
+/// a twentieth.
 constexpr std::uint32_t most_likely_arenas = 12;
 
 }  // namespace
@@ -230,7 +234,7 @@ allocator_requests requests_of(const recorded_events& of, const trace::tables& t
   return better ? by_delays : by_arenas;
 }
 
-std::vector<allocator_requests> requests_of(const analysis::memory_use& memory, const trace::tables& tables) {
+std::vector<allocator_requests> requests_of(const index::memory_use& memory, const trace::tables& tables) {
   std::vector<allocator_requests> all;
   for (const recorded_events& each : recorded_allocators(memory, tables)) all.push_back(requests_of(each, tables));
   return all;
@@ -246,14 +250,13 @@ std::vector<policy> policies_for(std::span<const allocator_requests> of) {
   return all;
 }
 
-void put_moments(std::span<allocator_requests> into, const std::map<trace::process_id, analysis::step_list>& steps,
+void put_moments(std::span<allocator_requests> into, const std::map<trace::process_id, index::step_list>& steps,
                  std::span<const trace::alloc_failed_event> failed) {
   for (allocator_requests& each : into) {
     if (const auto known = steps.find(each.process); known != steps.end())
-      for (const analysis::step& step : known->second.steps) each.step_begins.push_back(step.span.begin);
+      for (const index::step& step : known->second.steps) each.step_begins.push_back(step.span.begin);
     for (const trace::alloc_failed_event& row : failed)
-      if (row.process == each.process && row.device == each.device)
-        each.failures.push_back(analysis::bounded(row.time));
+      if (row.process == each.process && row.device == each.device) each.failures.push_back(bounded(row.time));
   }
 }
 

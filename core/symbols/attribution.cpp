@@ -23,17 +23,18 @@ bool is_among(std::string_view word, const std::array<std::string_view, N>& all)
   return std::find(all.begin(), all.end(), word) != all.end();
 }
 
-/// Python packages that allocate arrays for their callers.
+/// Python packages that allocate arrays on behalf of their callers.
 constexpr std::array<std::string_view, 12> array_libraries = {
     "torch", "jax", "jaxlib", "numpy", "cupy", "cupyx", "numba", "numba_cuda", "rmm", "cuda", "triton", "tensorflow"};
 
-/// Wrappers that call a module's code: it comes further inside.
+/// True for wrappers that only call a module's code. That code is further inside in the stack.
 bool only_calls_on(const slashed_path& file) {
   return file.has("torch/nn/modules/module.py") || file.has("flax/linen/module.py") || file.has("flax/core/") ||
          file.has("jax/_src/") || file.has("functools.py") || file.has("contextlib.py");
 }
 
-/// "libfoo.so.2" is "libfoo", "_ext.cpython-312-x86_64-linux-gnu.so" is "_ext", a program's name stays.
+/// Returns a file's name without its suffixes: "libfoo.so.2" becomes "libfoo", and
+/// "_ext.cpython-312-x86_64-linux-gnu.so" becomes "_ext". The name of a program is unchanged.
 std::string_view stem(std::string_view file) {
   const std::size_t library = std::min(file.find(".so"), file.find(".dll"));
   if (library == std::string_view::npos) return file;
@@ -42,7 +43,7 @@ std::string_view stem(std::string_view file) {
 }
 
 struct owner_word {
-  std::string_view beginning;  ///< Of the file's name, in lower case.
+  std::string_view beginning;  ///< How the name of the file starts, in lower case.
   std::string_view word;
 };
 constexpr std::array owners_by_name = {owner_word{"libtorch", "PyTorch"},
@@ -83,14 +84,14 @@ std::string owner_of_package(std::string_view package) {
   return std::string(package);
 }
 
-/// CUDA's driver and runtime, CUPTI, and the recorder.
+/// True for CUDA's driver and runtime, CUPTI, and the recorder, which only pass calls on.
 bool passes_on(std::string_view file) {
   for (const std::string_view each : {"libcuda.so", "libnvcuda", "libcudart", "libcupti", "libsluice_capture"})
     if (file.starts_with(each)) return true;
   return false;
 }
 
-/// Python's way to call C: who called is a Python frame. Bindings to the driver count too.
+/// True for Python's foreign function interface, whose caller is a Python frame. Bindings to the driver count, too.
 bool is_foreign_call(std::string_view path) {
   const slashed_path whole(path);
   const std::string_view file = file_name(path);
@@ -99,14 +100,14 @@ bool is_foreign_call(std::string_view path) {
          whole.has("/cuda/core/");
 }
 
-/// The C and C++ libraries and the loader.
+/// True for the C and C++ libraries and for the loader.
 bool is_of_system(std::string_view file) {
   for (const std::string_view each : {"libc.so", "libc-", "libstdc++", "libm.so", "libpthread", "ld-linux", "libgcc_s"})
     if (file.starts_with(each)) return true;
   return false;
 }
 
-/// What the C library runs before main.
+/// True for functions in which a program or thread starts, before any code of the program.
 bool is_start(std::string_view function) {
   return function == "_start" || function.starts_with("__libc_start") || function == "clone" ||
          function == "start_thread";
@@ -132,13 +133,14 @@ std::string_view simple_name(std::string_view qualified) {
 }
 
 std::string_view scope_of(std::string_view function) {
-  // Up to the parameters: the first "(" outside of <...>, which does not begin "(anonymous namespace)".
+  // The scope ends before the parameters: at the first "(" that is outside <...> and does not start "(anonymous
+  // namespace)".
   int depth = 0;
   std::size_t scope_end = std::string_view::npos;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < function.size(); ++i) {
     const char c = function[i];
-    if (has(function.substr(i, 8), "operator") && depth == 0) break;  // Its name may hold any of these characters.
+    if (has(function.substr(i, 8), "operator") && depth == 0) break;  // An operator's name may contain any of these.
     if (c == '<') ++depth;
     if (c == '>') --depth;
     if (depth != 0) continue;
@@ -147,7 +149,7 @@ std::string_view scope_of(std::string_view function) {
       if (function.substr(i, anonymous.size()) != anonymous) break;
       i += anonymous.size() - 1;
     } else if (c == ' ') {
-      begin = i + 1;  // A template's return type comes first.
+      begin = i + 1;  // For a template, the return type comes first.
       scope_end = std::string_view::npos;
     } else if (c == ':' && function.substr(i, 2) == "::") {
       scope_end = i++;
@@ -205,7 +207,7 @@ line_id attributor::find(trace::stack_id stack, attribution by) {
 std::vector<const trace::frame_row*> attributor::frames_of(trace::stack_id stack) const {
   std::vector<const trace::frame_row*> all;
   std::unordered_set<std::uint64_t> seen;
-  while (stack != trace::stack_id::none && all.size() < frame_book::deepest && seen.insert(raw(stack)).second) {
+  while (stack != trace::stack_id::none && all.size() < frame_cache::deepest && seen.insert(raw(stack)).second) {
     const trace::stack_row* row = tables_.stacks.find(stack);
     const trace::frame_row* frame = row == nullptr ? nullptr : tables_.frames.find(row->frame);
     if (frame == nullptr) break;
@@ -263,7 +265,7 @@ line_id attributor::module_of(trace::stack_id stack) {
   }
   if (called != nullptr) return made(*called);
   if (python) return unknown(attribution::module);
-  // Native code: its symbols are looked up.
+  // No Python frame decides: look up the symbols of native code.
   for (const line_id id : book_.lines_of_stack(stack, tables_, lookup_, provisional_)) {
     const frame_line line = book_.line(id);
     if (!ends_with_forward(line.function)) continue;
@@ -285,7 +287,7 @@ line_id attributor::module_of(trace::stack_id stack) {
   return book_.add(std::move(of_scope));
 }
 
-/// Empty for Python's own library.
+/// Returns an empty string for Python's standard library.
 std::string attributor::python_package(const trace::frame_row& frame) const {
   const std::string_view file = tables_.text(frame.file);
   if (const std::string_view package = package_of(file); !package.empty()) return std::string(package);

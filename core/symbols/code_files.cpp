@@ -18,8 +18,8 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_of_windows(std::string_view path) { return path.size() > 1 && path[1] == ':'; }
 
-/// True for the folder of an installation of Python on Windows, in lower case: "c:/python312", "c:/miniconda3/envs/ml",
-/// "c:/users/me/.pyenv/pyenv-win/versions/3.11.4".
+/// True for the folder of a Python installation on Windows. `folder` must be in lower case: "c:/python312",
+/// "c:/miniconda3/envs/ml", "c:/users/me/.pyenv/pyenv-win/versions/3.11.4".
 bool is_python_of_windows(std::string_view folder) {
   const std::string_view name = file_name(folder);
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
@@ -29,7 +29,7 @@ bool is_python_of_windows(std::string_view folder) {
          (numbered && std::all_of(name.begin(), name.end(), [](char c) { return is_digit(c) || c == '.'; }));
 }
 
-/// True for Python's own library. On Windows it is the folder Lib of the installation.
+/// True for files of Python's standard library. On Windows, this is the folder Lib of the installation.
 bool is_of_python(const slashed_path& path) {
   if (path.has("/lib/python") || path.has("/lib64/python")) return true;
   if (!is_of_windows(path.text())) return false;
@@ -40,7 +40,7 @@ bool is_of_python(const slashed_path& path) {
   return false;
 }
 
-/// True for what lies in folders of the operating system and of CUDA.
+/// True for files in folders of the operating system and of CUDA.
 bool lies_in_system(const slashed_path& path) {
   if (begins_with_any(path.text(), {"/usr/lib", "/lib/", "/lib64/", "/usr/include", "/usr/local/cuda", "/opt/", "["}) ||
       path.has("/include/c++/"))
@@ -51,8 +51,8 @@ bool lies_in_system(const slashed_path& path) {
   return of.has(":/windows/") || of.has("/nvidia gpu computing toolkit/");
 }
 
-/// True for PyTorch's own source outside of site-packages: in a checkout, or where it was built. Other projects have
-/// folders named "torch", too, so one of its files must follow, or "pytorch" come before.
+/// True for PyTorch's own source outside site-packages: in a checkout, or where PyTorch was built. Other projects also
+/// have folders named "torch", so a file known to be PyTorch's must follow, or "pytorch" must precede.
 bool is_source_of_pytorch(std::string_view path) {
   for (const std::string_view folder : {"torch/", "aten/", "c10/"}) {
     for (std::size_t at = path.find(folder); at != std::string_view::npos; at = path.find(folder, at + 1)) {
@@ -98,7 +98,7 @@ std::string_view package_of(std::string_view file) {
     const std::size_t begin = at + folder.size();
     const std::size_t slash = path.text().find('/', begin);
     const std::string_view below = file.substr(begin);
-    // A module of one file, or a package.
+    // The file is a module of its own, or is in a package.
     return slash != std::string_view::npos ? below.substr(0, slash - begin) : below.substr(0, below.find('.'));
   }
   return is_source_of_pytorch(path.text()) ? std::string_view("torch") : std::string_view{};

@@ -7,27 +7,28 @@
 
 #include "core/trace/model/model.hpp"
 
-/// Whose code a file is, judged by its path alone. Paths may be those of Linux or of Windows.
+/// Classifies code files by their paths alone. Accepts paths of Linux and of Windows.
 namespace sluice::symbols {
 
-/// True if a source file or module belongs to the recorded program: it lies outside the directories of the system, of
-/// Python and of its packages, is not the interpreter, and no compiler wrote it while the program ran.
+/// True if a source file or module belongs to the recorded program: it is outside the directories of the system, of
+/// Python and of Python packages, it is not the interpreter, and it was not generated while the program ran.
 [[nodiscard]] bool is_own_file(trace::frame_kind kind, std::string_view path);
 
-/// The top-level package of a Python file in site-packages, or "torch" for a file in a checkout of PyTorch; empty if it
-/// is in none.
+/// Returns the top-level package of a Python file in site-packages, or "torch" for a file in a source checkout of
+/// PyTorch; otherwise empty.
 [[nodiscard]] std::string_view package_of(std::string_view file);
 
-/// The name of a native file as Linux has it: "libcublas64_12.dll" for "C:\cuda\cublas64_12.dll".
+/// Returns the name of a native file, as on Linux: "libcublas64_12.dll" for "C:\cuda\cublas64_12.dll".
 [[nodiscard]] std::string library_name(std::string_view path);
 
-/// The function that generated code was made from.
+/// The function from which a piece of code was generated.
 struct code_origin {
   std::string_view file;
-  std::uint64_t line = 0;  ///< Where the function begins.
+  std::uint64_t line = 0;  ///< The line where the function starts.
   std::string_view function;
 };
-/// What a name of torch.fx says about it (torch/fx/graph_module.py): "<eval_with_key>.5 from net.py:33 in forward".
+/// Parses the origin in a name made by torch.fx (torch/fx/graph_module.py): "<eval_with_key>.5 from net.py:33 in
+/// forward".
 [[nodiscard]] std::optional<code_origin> origin_of(std::string_view file);
 
 }  // namespace sluice::symbols

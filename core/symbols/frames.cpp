@@ -37,7 +37,7 @@ std::string reason(verdict why, std::string_view module) {
   return {};
 }
 
-/// Frames between a call and the recorder are not part of the program.
+/// True for the frames between a call and the recorder. These are not part of the program.
 bool is_of_recorder(std::string_view module) {
   const std::string_view file = file_name(module);
   return file.starts_with("libcupti") || file.starts_with("libsluice_capture");
@@ -93,10 +93,10 @@ std::size_t line_to_name(std::span<const frame_line* const> stack) {
 
 namespace {
 
-/// True for the CUDA runtime linked statically (nvcc's default): it is not the program's own code.
-bool is_linked_runtime(const place& at) {
+/// True for the statically linked CUDA runtime (the default of nvcc), which is not code of the program itself.
+bool is_linked_runtime(const code_location& at) {
   const std::string_view name = at.function;
-  constexpr std::string_view api = "cuda";  // E.g. cudaMemcpyAsync, without debug information.
+  constexpr std::string_view api = "cuda";  // For example cudaMemcpyAsync, if there is no debug information.
   const bool of_api = at.file.empty() && name.starts_with(api) && name.size() > api.size() && name[4] >= 'A' &&
                       name[4] <= 'Z' && name.find_first_of("(:") == std::string_view::npos;
   return name.starts_with("libcudart_static_") || of_api;
@@ -104,7 +104,7 @@ bool is_linked_runtime(const place& at) {
 
 }  // namespace
 
-frame_book_options options_for(const trace::snapshot& trace) {
+frame_cache_options options_for(const trace::snapshot& trace) {
   return {.symbols = {.local = trace.local()}, .recorded_at = trace.realtime_origin()};
 }
 
@@ -119,9 +119,9 @@ std::optional<std::string> untrusted_note(const trace::snapshot& trace) {
   return wants ? std::optional<std::string>(untrusted_remark) : std::nullopt;
 }
 
-frame_book::frame_book(frame_book_options options) : options_(std::move(options)), resolver_(options_.symbols) {}
+frame_cache::frame_cache(frame_cache_options options) : options_(std::move(options)), resolver_(options_.symbols) {}
 
-line_id frame_book::put(frame_line&& line) {
+line_id frame_cache::put(frame_line&& line) {
   std::string key =
       fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", static_cast<int>(line.kind), line.function, line.file,
                   line.line, line.module, line.function.empty() ? line.address : 0, line.inlined, line.missing);
@@ -130,24 +130,24 @@ line_id frame_book::put(frame_line&& line) {
   return place->second;
 }
 
-line_id frame_book::remark(std::string_view words) {
+line_id frame_cache::remark(std::string_view words) {
   const std::scoped_lock lock(mutex_);
   frame_line line;
   line.function = words;
   return put(std::move(line));
 }
 
-line_id frame_book::add(frame_line line) {
+line_id frame_cache::add(frame_line line) {
   const std::scoped_lock lock(mutex_);
   return put(std::move(line));
 }
 
-frame_line frame_book::line(line_id id) {
+frame_line frame_cache::line(line_id id) {
   const std::scoped_lock lock(mutex_);
   return id < lines_.size() ? lines_[id] : frame_line{};
 }
 
-void frame_book::learn_modules(const trace::tables& tables) {
+void frame_cache::learn_modules(const trace::tables& tables) {
   const auto& rows = tables.modules.rows();
   for (; modules_seen_ < rows.size(); ++modules_seen_) {
     const trace::module_row& row = rows[modules_seen_];
@@ -155,7 +155,7 @@ void frame_book::learn_modules(const trace::tables& tables) {
   }
 }
 
-const frame_book::frame_lines& frame_book::put_native(const wish& about, const resolution* found) {
+const frame_cache::frame_lines& frame_cache::put_native(const wish& about, const resolution* found) {
   frame_lines& made = by_frame_[about.frame];
   made = {};
   made.provisional = found == nullptr;
@@ -164,7 +164,7 @@ const frame_book::frame_lines& frame_book::put_native(const wish& about, const r
   line.module = about.module;
   line.address = about.address;
   if (found != nullptr)
-    for (const place& at : found->places) {
+    for (const code_location& at : found->places) {
       frame_line each = line;
       each.function = at.function;
       each.file = at.file;
@@ -182,7 +182,7 @@ const frame_book::frame_lines& frame_book::put_native(const wish& about, const r
   return made;
 }
 
-frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace::tables& tables, lookup how) {
+frame_cache::frame_lines frame_cache::lines_of(trace::frame_id frame, const trace::tables& tables, lookup how) {
   wish about;
   {
     const std::scoped_lock lock(mutex_);
@@ -218,13 +218,13 @@ frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace:
       return made;
     }
   }
-  // Recorded addresses are return addresses; the call is one byte before.
+  // Recorded addresses are return addresses. The call ends one byte before.
   const resolution found = resolver_.find(about.module, about.build_id, about.address - (about.address > 0 ? 1 : 0));
   const std::scoped_lock lock(mutex_);
   return put_native(about, &found);
 }
 
-bool frame_book::work(std::chrono::steady_clock::time_point deadline) {
+bool frame_cache::work(std::chrono::steady_clock::time_point deadline) {
   for (bool more = true; more;) {
     wish about;
     {
@@ -239,7 +239,7 @@ bool frame_book::work(std::chrono::steady_clock::time_point deadline) {
     const resolution found = resolver_.find(about.module, about.build_id, about.address - (about.address > 0 ? 1 : 0));
     const std::scoped_lock lock(mutex_);
     put_native(about, &found);
-    // The generation grows once at the end, so that callers are not notified for every symbol.
+    // The generation is increased only once, at the end, so that callers are not notified of every single symbol.
     more = std::chrono::steady_clock::now() < deadline && !wishes_.empty();
   }
   generation_.fetch_add(1, std::memory_order_release);
@@ -248,19 +248,19 @@ bool frame_book::work(std::chrono::steady_clock::time_point deadline) {
   return working_;
 }
 
-bool frame_book::wants_work() {
+bool frame_cache::wants_work() {
   const std::scoped_lock lock(mutex_);
   if (wishes_.empty() || working_) return false;
   working_ = true;
   return true;
 }
 
-bool frame_book::is_own(line_id id) {
+bool frame_cache::is_own(line_id id) {
   const std::scoped_lock lock(mutex_);
   return id < lines_.size() && (lines_[id].own || lines_[id].kind == frame_kind::unknown);
 }
 
-std::vector<frame_line> frame_book::describe(std::span<const line_id> ids, const trace::tables& tables) {
+std::vector<frame_line> frame_cache::describe(std::span<const line_id> ids, const trace::tables& tables) {
   std::vector<frame_line> all;
   all.reserve(ids.size());
   {
@@ -271,8 +271,8 @@ std::vector<frame_line> frame_book::describe(std::span<const line_id> ids, const
   return all;
 }
 
-std::vector<line_id> frame_book::lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
-                                                bool* provisional) {
+std::vector<line_id> frame_cache::lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
+                                                 bool* provisional) {
   std::vector<line_id> ids;
   std::unordered_set<std::uint64_t> seen;
   for (std::size_t depth = 0; id != trace::stack_id::none; ++depth) {
@@ -290,12 +290,12 @@ std::vector<line_id> frame_book::lines_of_stack(trace::stack_id id, const trace:
   return ids;
 }
 
-std::vector<frame_line> frame_book::stack(trace::stack_id id, const trace::tables& tables, lookup how,
-                                          bool* provisional) {
+std::vector<frame_line> frame_cache::stack(trace::stack_id id, const trace::tables& tables, lookup how,
+                                           bool* provisional) {
   return describe(lines_of_stack(id, tables, how, provisional), tables);
 }
 
-line_id frame_book::line_of(trace::stack_id id, const trace::tables& tables, lookup how, bool* provisional) {
+line_id frame_cache::line_of(trace::stack_id id, const trace::tables& tables, lookup how, bool* provisional) {
   std::unordered_set<std::uint64_t> seen;
   for (trace::stack_id at = id; at != trace::stack_id::none && seen.size() < deepest && seen.insert(raw(at)).second;) {
     const trace::stack_row* row = tables.stacks.find(at);
@@ -309,7 +309,7 @@ line_id frame_book::line_of(trace::stack_id id, const trace::tables& tables, loo
   if (ids.empty()) return remark("unknown stack");
   const std::scoped_lock lock(mutex_);
   std::vector<const frame_line*> lines;
-  for (const line_id each : ids) lines.push_back(&lines_[each]);  // Elements of a deque do not move.
+  for (const line_id each : ids) lines.push_back(&lines_[each]);  // The elements of a deque do not move.
   return ids[line_to_name(lines)];
 }
 

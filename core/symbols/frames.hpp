@@ -18,101 +18,109 @@ namespace sluice::trace {
 class snapshot;
 }
 
-/// Stack frames in readable form. The report, the window and every list of stacks use this wording.
+/// Stack frames as readable text. The report, the window and every list of stacks use the same wording.
 namespace sluice::symbols {
 
-/// One line of a stack: a Python frame or a native function. An inlined function has a line of its own.
+/// One line of a displayed stack: a Python frame or a native function. An inlined function has its own line.
 struct frame_line {
   trace::frame_kind kind = trace::frame_kind::unknown;
   std::string function;  ///< Demangled; empty if unknown.
-  std::string file;      ///< Source file as recorded, or from the debug information.
+  std::string file;      ///< The source file as recorded, or as named by the debug information.
   std::uint64_t line = 0;
-  std::string module;         ///< Path of the file that contains the native code.
-  std::uint64_t address = 0;  ///< For a native frame without a name: its address in the module.
+  std::string module;         ///< The path of the file that contains the native code.
+  std::uint64_t address = 0;  ///< For a native frame without a name: its address, relative to the module.
   bool inlined = false;
-  bool own = false;     ///< Code of the recorded program, not of a library or the interpreter: see `is_own_file`.
-  std::string missing;  ///< Why a native frame has no name: "another build of libfoo.so is here". Empty if named.
-  std::string
-      source;  ///< The line of source without indentation, if recorded or unchanged on this machine; else empty.
+  bool own = false;     ///< True for code of the recorded program, not of a library or the interpreter: see
+                        ///< `is_own_file`.
+  std::string missing;  ///< Why a native frame has no name, for example "another build of libfoo.so is here". Empty if
+                        ///< it has one.
+  std::string source;   ///< The source line, without its indentation, if it was recorded or the file on this machine is
+                        ///< unchanged; else empty.
   friend bool operator==(const frame_line&, const frame_line&) = default;
 };
 
-/// Returns the name of the code that runs, for example "forward" or "libfoo.so+0x12ab".
+/// Returns the name of the code, for example "forward" or "libfoo.so+0x12ab".
 [[nodiscard]] std::string name_of(const frame_line& line);
-/// A short location, for example "nn/linear.py:114", "kernels.cu:20" or "libfoo.so"; empty if unknown.
+/// Returns a short location, for example "nn/linear.py:114", "kernels.cu:20" or "libfoo.so"; empty if unknown.
 [[nodiscard]] std::string place_of(const frame_line& line);
-/// The short location and the name, as lists show a line and filters find it: "nn/linear.py:114, forward".
+/// Returns the short location and the name, as lists show a line and as filters match it: "nn/linear.py:114, forward".
 [[nodiscard]] std::string place_and_name_of(const frame_line& line);
-/// Returns name and full location, "forward at /usr/lib/.../linear.py:114", and why a name is missing.
+/// Returns the name and the full location, "forward at /usr/lib/.../linear.py:114", and if the name is missing, the
+/// reason.
 [[nodiscard]] std::string text_of(const frame_line& line);
 
-/// Returns the index of the line that stands for `stack` (innermost first): the first line that is Python code of the
-/// program, else named code of the program, else code of the program, else Python, else named, else index 0.
+/// Returns the index of the line that represents `stack` (whose lines are innermost first). Takes the first line of the
+/// first kind that occurs: Python code of the program, named code of the program, other code of the program, Python
+/// code, named code. Otherwise returns 0.
 [[nodiscard]] std::size_t line_to_name(std::span<const frame_line* const> stack);
 
 using line_id = std::uint32_t;
 
-/// Shown where the rest of a stack is omitted.
+/// Shown instead of the rest of a stack that was cut.
 inline constexpr std::string_view cut_remark = "(cut: deeper than any recorder walks, or a ring)";
 
-struct frame_book_options {
-  resolver_options symbols;  ///< Also decides which local files may be read for sources.
-  /// CLOCK_REALTIME ns at the start of the recording: sources modified later are not shown. 0 (unknown): all are shown.
+struct frame_cache_options {
+  resolver_options symbols;  ///< Also determines which local files may be read for sources.
+  /// CLOCK_REALTIME at the start of the recording, in ns. Sources that were modified later are not shown. 0 (unknown):
+  /// all sources are shown.
   std::int64_t recorded_at = 0;
 };
 
-/// Returns the options for frames of `trace`: sources and symbols are read only where `snapshot::local` allows it.
-[[nodiscard]] frame_book_options options_for(const trace::snapshot& trace);
+/// Returns the options for the frames of `trace`: sources and symbols are read only where `snapshot::local` allows
+/// this.
+[[nodiscard]] frame_cache_options options_for(const trace::snapshot& trace);
 
-/// Returns a note for the user if source or symbols of frames are not looked up because `trace` is not trusted.
+/// Returns a note for the user if sources or symbols are not looked up because `trace` is not trusted.
 [[nodiscard]] std::optional<std::string> untrusted_note(const trace::snapshot& trace);
 
-/// The readable lines of a recording's frames; each frame is looked up once. Thread-safe.
-class frame_book {
+/// Caches the readable lines of a recording's frames, so that each frame is looked up only once. Thread-safe.
+class frame_cache {
  public:
-  explicit frame_book(frame_book_options options = {});
+  explicit frame_cache(frame_cache_options options = {});
 
-  /// `at_once`: looks up native symbols during the call and may read large files; for background tasks and the command
-  /// line. `later`: returns module and address where no symbol is known yet, and queues the lookup for `work`.
+  /// `at_once`: the call looks up native symbols itself, and may read large files: for background tasks and the command
+  /// line. `later`: if a symbol is not known yet, returns the module and the address, and queues the lookup for `work`.
   enum class lookup : std::uint8_t { at_once, later };
 
   struct frame_lines {
-    std::vector<line_id> ids;  ///< Innermost first. Empty for a frame of the recorder itself.
-    bool provisional = false;  ///< Some symbols have not been looked up yet.
+    std::vector<line_id> ids;  ///< Innermost first. Empty for a frame in the recorder itself.
+    bool provisional = false;  ///< True if some symbols have not been looked up yet.
   };
   [[nodiscard]] frame_lines lines_of(trace::frame_id frame, const trace::tables& tables, lookup how);
 
-  /// Returns the id of a line without a frame, with a text such as "no stack recorded".
+  /// Returns the id of a line that is not a frame but a text such as "no stack recorded".
   [[nodiscard]] line_id remark(std::string_view words);
 
-  /// Returns the id of a line; equal lines have equal ids.
+  /// Returns the id of a line. Equal lines have the same id.
   [[nodiscard]] line_id add(frame_line line);
-  /// Returns a line without its source text; an empty one for an unknown id.
+  /// Returns the line with this id, without its source text; an empty line if the id is unknown.
   [[nodiscard]] frame_line line(line_id id);
 
-  /// True if the line is the recorded program's own code, or a remark.
+  /// True if the line is code of the recorded program itself, or a remark.
   [[nodiscard]] bool is_own(line_id id);
 
-  /// Returns each line with its source text, in the order of `ids`.
+  /// Returns the lines with these ids, in the same order, with their source text.
   [[nodiscard]] std::vector<frame_line> describe(std::span<const line_id> ids, const trace::tables& tables);
-  /// Returns all lines of a stack, innermost first, with source text: at most `deepest` frames, then a remark if cut.
+  /// Returns all lines of a stack, innermost first, with their source text: at most `deepest` frames, and then a remark
+  /// if the stack was cut.
   [[nodiscard]] std::vector<frame_line> stack(trace::stack_id id, const trace::tables& tables, lookup how,
                                               bool* provisional = nullptr);
-  /// Returns the line that stands for a stack (see `line_to_name`). Looks up native symbols only if the stack has no
-  /// Python line of the program's own.
+  /// Returns the line that represents a stack (see `line_to_name`). Looks up native symbols only if the stack has no
+  /// Python line of the program itself.
   [[nodiscard]] line_id line_of(trace::stack_id id, const trace::tables& tables, lookup how,
                                 bool* provisional = nullptr);
-  /// Returns the ids of all lines of a stack, as `stack` has them.
+  /// Returns the ids of the lines that `stack` returns for the same stack.
   [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
                                                     bool* provisional);
-  /// The depth limit of all recorders. Bounds the cost of a damaged file whose stacks form a cycle.
+  /// The depth limit of all recorders. In a damaged file, stacks may form a cycle; this bounds the cost of following
+  /// them.
   static constexpr std::size_t deepest = 2048;
 
-  /// Looks up queued symbols until `deadline`, at least one symbol. Returns true while more symbols are queued.
+  /// Looks up queued symbols until `deadline`, but at least one. Returns true if more symbols are still queued.
   bool work(std::chrono::steady_clock::time_point deadline);
-  /// True if symbols are queued and no thread works on them. A caller that gets true must arrange a call of `work`.
+  /// True if symbols are queued and no thread is looking them up. The caller must then have `work` called.
   [[nodiscard]] bool wants_work();
-  /// Increases whenever symbols have been found.
+  /// Increases each time symbols have been found.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
@@ -123,26 +131,29 @@ class frame_book {
     std::uint64_t address = 0;
   };
 
-  // Callers of `put`, `learn_modules` and `put_native` hold `mutex_`; those of `local_file` hold `source_mutex_`.
+  // The caller of `put`, `learn_modules` or `put_native` must hold `mutex_`, and the caller of `local_file`
+  // `source_mutex_`.
   line_id put(frame_line&& line);
   void learn_modules(const trace::tables& tables);
   const frame_lines& put_native(const wish& about, const resolution* found);
   const std::string& local_file(const std::string& path);
   void put_sources(std::vector<frame_line>& into, const trace::tables& tables);
 
-  const frame_book_options options_;
+  const frame_cache_options options_;
   resolver resolver_;
   std::atomic<std::uint64_t> generation_{0};
-  std::mutex mutex_;  ///< Protects all members below, up to `source_mutex_`. Never held during a lookup or file access.
+  std::mutex mutex_;  ///< Protects all members below, down to `source_mutex_`. Never held while symbols are looked up
+                      ///< or files are read.
   std::deque<frame_line> lines_;
   std::unordered_map<std::string, line_id> by_text_;
   std::unordered_map<std::uint64_t, frame_lines> by_frame_;
   std::deque<wish> wishes_;
   bool working_ = false;
-  std::unordered_map<std::uint64_t, std::string> build_ids_;  ///< Build ids, by the string id of the module's path.
+  std::unordered_map<std::uint64_t, std::string> build_ids_;  ///< Build ids, keyed by the string id of the module's
+                                                              ///< path.
   std::size_t modules_seen_ = 0;
   std::mutex source_mutex_;
-  std::unordered_map<std::string, std::string> local_;  ///< Contents of local source files, by path.
+  std::unordered_map<std::string, std::string> local_;  ///< The contents of local source files, keyed by path.
 };
 
 }  // namespace sluice::symbols

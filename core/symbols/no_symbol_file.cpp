@@ -1,4 +1,4 @@
-// In a browser there are no files of programs to read symbols from: what the recording itself names is shown.
+// A browser cannot read symbol files, so only the names stored in the recording are shown.
 #include "core/symbols/symbol_file.hpp"
 
 namespace sluice::symbols {
@@ -18,7 +18,7 @@ result<std::unique_ptr<symbol_file>> symbol_file::open(regular_file /*file*/, co
 const std::string& symbol_file::build_id() const { return state_->none; }
 const std::string& symbol_file::supplement_id() const { return state_->none; }
 void symbol_file::supplement(std::unique_ptr<symbol_file> /*file*/) {}
-std::vector<place> symbol_file::find_lines(std::uint64_t /*address*/) { return {}; }
+std::vector<code_location> symbol_file::find_lines(std::uint64_t /*address*/) { return {}; }
 std::string symbol_file::find_function(std::uint64_t /*address*/) { return {}; }
 
 }  // namespace sluice::symbols

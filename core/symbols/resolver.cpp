@@ -35,7 +35,7 @@ result<std::unique_ptr<symbol_file>> resolver::open_file(const std::string& path
 }
 
 std::unique_ptr<symbol_file> resolver::open_by_build_id(const std::string& build_id) const {
-  // Hexadecimal digits only, because the id becomes part of a path.
+  // Only hexadecimal digits are accepted, because the build id becomes part of a path.
   if (build_id.size() < 3 || build_id.find_first_not_of("0123456789abcdef") != std::string::npos) return nullptr;
   for (const std::string& root : options_.debug_roots) {
     auto opened = open_file(root + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug");

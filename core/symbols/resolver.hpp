@@ -14,47 +14,47 @@
 
 namespace sluice::symbols {
 
-/// Whether an address has a name, and if not, why.
+/// Whether a name was found for an address and, if not, why.
 enum class verdict : std::uint8_t {
   found,
-  no_symbols,   ///< The file is the recorded one, but has no symbol for the address.
-  other_build,  ///< There is a file at that path, but of another build: its symbols would be wrong.
+  no_symbols,   ///< The file is the one that was recorded, but it has no symbol for the address.
+  other_build,  ///< The file at the path is a different build, so its symbols would be wrong.
   no_file,      ///< The file is not on this machine.
   unreadable,
-  untrusted  ///< No local file may be read for this recording: see local_files.
+  untrusted  ///< For this recording, no local file may be read: see local_files.
 };
 
 struct resolution {
   verdict why = verdict::no_file;
-  std::vector<place> places;  ///< Innermost first; empty unless found.
+  std::vector<code_location> places;  ///< Innermost first. Empty unless `why` is `found`.
 };
 
 struct resolver_options {
-  /// Which files may be read; none by default.
+  /// Which local files may be read. By default, none.
   local_files local{};
-  /// Where separate debug information is found: ROOT/.build-id/ab/cdef....debug.
+  /// Root folders for separate debug information, which is at ROOT/.build-id/ab/cdef....debug.
   std::vector<std::string> debug_roots{"/usr/lib/debug"};
 };
 
 /// Translates native addresses to functions and source lines, on the machine where the recording is read, and caches
-/// the results. A file is used only if its build id is the recorded one, or none was recorded. Thread-safe. A call may
-/// read hundreds of megabytes of debug information: do not call it from the drawing thread.
+/// the results. A file is used only if its build id is the recorded one, or if no build id was recorded. Thread-safe. A
+/// call may read hundreds of megabytes of debug information, so do not call it from the drawing thread.
 class resolver {
  public:
   explicit resolver(resolver_options options = {}) : options_(std::move(options)) {}
 
-  /// `module`: the path of the file with the code. `build_id`: hexadecimal, empty if not recorded. `address`: in the
-  /// file's own addresses (program counter - load bias), inside the instruction in question: for a caller frame, its
-  /// return address minus one.
+  /// `module`: the path of the file that contains the code. `build_id`: in hexadecimal; empty if it was not recorded.
+  /// `address`: an address within the instruction in question, relative to the file (program counter - load bias). For
+  /// the frame of a caller, this is its return address minus one.
   [[nodiscard]] resolution find(std::string_view module, std::string_view build_id, std::uint64_t address);
 
  private:
   struct module {
     std::mutex mutex;
     bool opened = false;
-    verdict why = verdict::no_file;         ///< If neither file could be opened: the reason.
+    verdict why = verdict::no_file;         ///< If neither file could be opened: why not.
     std::unique_ptr<symbol_file> code;      ///< The loaded file.
-    std::unique_ptr<symbol_file> separate;  ///< The debug information, if that is in a separate file.
+    std::unique_ptr<symbol_file> separate;  ///< The file with the debug information, if that is separate.
     std::unordered_map<std::uint64_t, resolution> known;
   };
 
@@ -65,7 +65,7 @@ class resolver {
 
   const resolver_options options_;
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<module>> modules_;  ///< By path and build id.
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<module>> modules_;  ///< Keyed by path and build id.
 };
 
 }  // namespace sluice::symbols

@@ -1,4 +1,4 @@
-// Source lines for frames: from the recording, else from this machine.
+// Source lines for frames: from the recording or, if it has none, from this machine.
 #include <algorithm>
 #include <map>
 
@@ -7,7 +7,7 @@
 namespace sluice::symbols {
 namespace {
 
-constexpr std::uint64_t largest_source = std::uint64_t{8} << 20;  // In bytes. Longer files are not written by hand.
+constexpr std::uint64_t largest_source = std::uint64_t{8} << 20;  // In bytes. Nobody writes longer files by hand.
 constexpr std::size_t widest_line = 240;
 
 std::string trimmed(std::string_view text) {
@@ -17,7 +17,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(0, widest_line));
 }
 
-/// Returns line `number` (from 0) of `text`.
+/// Returns line `number` of `text`, counted from 0.
 std::string nth_line(std::string_view text, std::uint64_t number) {
   for (; number > 0; --number) {
     const auto end = text.find('\n');
@@ -29,9 +29,10 @@ std::string nth_line(std::string_view text, std::uint64_t number) {
 
 }  // namespace
 
-/// Empty if the file is missing or must not be read, or if it is at its recorded path and was changed after the
-/// recording began. Files in a folder named by the user are used regardless of age, since copies are always newer.
-const std::string& frame_book::local_file(const std::string& path) {
+/// Returns the contents of a local source file. Empty if the file is missing or must not be read, or if it is at its
+/// recorded path and was changed after the recording began. A file in a folder that the user named is used whatever its
+/// age, because copies are always newer.
+const std::string& frame_cache::local_file(const std::string& path) {
   const auto [place, fresh] = local_.try_emplace(path);
   if (!fresh) return place->second;
   const auto found = options_.symbols.local.open(path, largest_source);
@@ -43,7 +44,7 @@ const std::string& frame_book::local_file(const std::string& path) {
   return place->second;
 }
 
-void frame_book::put_sources(std::vector<frame_line>& into, const trace::tables& tables) {
+void frame_cache::put_sources(std::vector<frame_line>& into, const trace::tables& tables) {
   std::multimap<std::string_view, const trace::source_row*> recorded;
   for (const trace::source_row& row : tables.sources.rows()) recorded.emplace(tables.text(row.file), &row);
   const std::scoped_lock lock(source_mutex_);

@@ -20,9 +20,9 @@
 namespace sluice::symbols {
 namespace {
 
-/// More than real units nest or overlap. Bounds the cost of a broken file.
-constexpr std::size_t most_places = 64;
-constexpr std::size_t most_units_back = 16;
+/// More than in real units, which nest or overlap less. Limits the cost of a corrupt file.
+constexpr std::size_t max_places = 64;
+constexpr std::size_t max_units_back = 16;
 
 std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
   std::string text;
@@ -50,7 +50,7 @@ std::string build_id_of(Elf* elf) {
     if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
     if (std::string id = build_id_in(elf_getdata(section, nullptr)); !id.empty()) return id;
   }
-  // Files without section headers still have segments.
+  // A file without section headers still has segments.
   std::size_t count = 0;
   if (elf_getphdrnum(elf, &count) != 0) return {};
   for (std::size_t i = 0; i < count; ++i) {
@@ -63,7 +63,7 @@ std::string build_id_of(Elf* elf) {
   return {};
 }
 
-/// Reads .gnu_debugaltlink. libdw itself would open whichever file it names.
+/// Reads .gnu_debugaltlink directly, because libdw itself would open any file that is named there.
 std::string supplement_id_of(Dwarf* debug) {
   const char* name = nullptr;
   const void* id = nullptr;
@@ -72,8 +72,8 @@ std::string supplement_id_of(Dwarf* debug) {
   return hexadecimal(static_cast<const unsigned char*>(id), static_cast<std::size_t>(bytes));
 }
 
-/// True if every text in the sections of texts has an end. libdw (0.188) reads paths of source files beyond a section
-/// whose last one has none.
+/// True if every string in the string sections is terminated. If the last string of a section is not, libdw (0.188)
+/// reads source paths past the end of that section.
 bool texts_end(Elf* elf) {
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
@@ -81,7 +81,7 @@ bool texts_end(Elf* elf) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) return false;
     const char* name = elf_strptr(elf, names, header.sh_name);
-    // ".debug_str", ".debug_line_str", ".zdebug_str", ".debug_str.dwo" and so on; libdw has decompressed them.
+    // ".debug_str", ".debug_line_str", ".zdebug_str", ".debug_str.dwo" and so on. libdw has already decompressed them.
     if (name == nullptr || std::strstr(name, "debug_") == nullptr || std::strstr(name, "_str") == nullptr ||
         std::strstr(name, "_str_offsets") != nullptr)
       continue;
@@ -125,7 +125,7 @@ std::uint64_t number(Dwarf_Die* die, unsigned which) {
   return dwarf_attr(die, which, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
-/// File names in a unit are relative to its compilation directory.
+/// Returns the absolute path of a file: in a unit, file names are relative to its compilation directory.
 std::string absolute(const char* file, Dwarf_Die* unit) {
   namespace fs = std::filesystem;
   if (file == nullptr || file[0] == '\0') return {};
@@ -142,12 +142,12 @@ struct symbol_file::state {
   Elf* elf = nullptr;
   Dwarf* debug = nullptr;
   std::string build_id;
-  std::string folder;  ///< Folder that contains the file.
+  std::string folder;  ///< The folder that contains the file.
   bool follow_split = false;
   std::string supplement_id;
   std::unique_ptr<symbol_file> supplement;
-  std::optional<std::vector<unit_range>> units;  ///< Sorted by low; made on first use.
-  std::optional<std::vector<symbol>> table;      ///< Made on first use.
+  std::optional<std::vector<unit_range>> units;  ///< Sorted by `low`. Created on first use.
+  std::optional<std::vector<symbol>> table;      ///< Created on first use.
 
   state() = default;
   state(const state&) = delete;
@@ -158,7 +158,7 @@ struct symbol_file::state {
     if (descriptor >= 0) ::close(descriptor);
   }
 
-  /// Reads the ranges of every unit, because not every compiler writes .debug_aranges.
+  /// Reads the address ranges of every unit, because not every compiler writes .debug_aranges.
   void list_units() {
     units.emplace();
     if (debug == nullptr || (!supplement_id.empty() && supplement == nullptr)) return;
@@ -177,7 +177,8 @@ struct symbol_file::state {
     std::sort(units->begin(), units->end(), [](const auto& a, const auto& b) { return a.low < b.low; });
   }
 
-  /// True if libdw may open the files that a unit with split debug information names: each is a regular file or absent.
+  /// True if libdw may open the files that a unit with split debug information names: each of them is a regular file,
+  /// or does not exist.
   [[nodiscard]] bool may_follow(Dwarf_Die* skeleton) const {
     if (!follow_split) return false;
     Dwarf_Attribute attribute;
@@ -198,7 +199,7 @@ struct symbol_file::state {
     if (!units) list_units();
     auto after = std::upper_bound(units->begin(), units->end(), address,
                                   [](std::uint64_t a, const unit_range& range) { return a < range.low; });
-    for (std::size_t i = 0; i < most_units_back && after != units->begin(); ++i)
+    for (std::size_t i = 0; i < max_units_back && after != units->begin(); ++i)
       if ((--after)->high > address) return after->unit;
     return nullptr;
   }
@@ -216,7 +217,8 @@ struct symbol_file::state {
     }
   }
 
-  /// Hand-written assembly has symbols without a length: use the rest of the section (a later symbol takes precedence).
+  /// Returns the rest of the section: symbols of hand-written assembly have no length, so they get this length (a later
+  /// symbol takes precedence).
   std::uint64_t rest_of_section(const GElf_Sym& entry) {
     GElf_Shdr header;
     Elf_Scn* section = elf_getscn(elf, entry.st_shndx);
@@ -234,7 +236,7 @@ struct symbol_file::state {
       }
       if (!table->empty()) break;
     }
-    // If several symbols have one address, the longest comes last and is the one found.
+    // If several symbols have the same address, the longest comes last, so it is the symbol that is found.
     std::stable_sort(table->begin(), table->end(), [](const symbol& a, const symbol& b) {
       return a.low != b.low ? a.low < b.low : a.bytes < b.bytes;
     });
@@ -273,8 +275,8 @@ result<std::unique_ptr<symbol_file>> symbol_file::open(regular_file file, const 
   return std::unique_ptr<symbol_file>(new symbol_file(std::move(made)));
 }
 
-std::vector<place> symbol_file::find_lines(std::uint64_t address) {
-  std::vector<place> places;
+std::vector<code_location> symbol_file::find_lines(std::uint64_t address) {
+  std::vector<code_location> places;
   Dwarf_CU* unit = state_->unit_at(address);
   if (unit == nullptr) return places;
   Dwarf_Die whole;
@@ -283,10 +285,10 @@ std::vector<place> symbol_file::find_lines(std::uint64_t address) {
   if (dwarf_cu_info(unit, nullptr, &type, &whole, nullptr, nullptr, nullptr, nullptr) != 0) return places;
   const bool is_split = type == DW_UT_skeleton && state_->may_follow(&whole);
   if (is_split && dwarf_cu_info(unit, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) != 0) return places;
-  // With split debug information, lines are in the skeleton unit and functions in the other file.
+  // With split debug information, the lines are in the skeleton unit, and the functions are in the other file.
   Dwarf_Die* of_functions = is_split && split.addr != nullptr ? &split : &whole;
 
-  place at;
+  code_location at;
   if (Dwarf_Line* line = dwarf_getsrc_die(&whole, address); line != nullptr) {
     int row = 0;
     if (dwarf_lineno(line, &row) == 0 && row > 0) at.line = static_cast<std::uint64_t>(row);
@@ -295,7 +297,8 @@ std::vector<place> symbol_file::find_lines(std::uint64_t address) {
   Dwarf_Die* scopes = nullptr;
   int count = dwarf_getscopes(of_functions, address, &scopes);
   if (count > 0) {
-    // By address, an inlined function's outer scopes are those of its definition. By its DIE they are its callers.
+    // If scopes are looked up by address, the outer scopes of an inlined function are those of its definition; if they
+    // are looked up by DIE, they are those of its callers.
     Dwarf_Die innermost = scopes[0];
     std::free(scopes);
     scopes = nullptr;
@@ -303,7 +306,7 @@ std::vector<place> symbol_file::find_lines(std::uint64_t address) {
   }
   Dwarf_Files* files = nullptr;
   std::size_t file_count = 0;
-  for (int i = 0; i < count && places.size() < most_places; ++i) {
+  for (int i = 0; i < count && places.size() < max_places; ++i) {
     const int tag = dwarf_tag(&scopes[i]);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
     at.function = name_of(&scopes[i]);

@@ -4,7 +4,7 @@
 
 namespace sluice::symbols {
 
-/// The end of what `frame_line::missing` says, after the name of a file, where symbols may not be read: see local_files.
+/// The end of `frame_line::missing`, after the name of a file, if the file's symbols may not be read: see local_files.
 inline constexpr std::string_view untrusted_symbols = " is not looked at: see --sources-from";
 
 }  // namespace sluice::symbols

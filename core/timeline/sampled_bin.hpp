@@ -2,26 +2,27 @@
 
 #include "core/timeline/time_tree.hpp"
 
-namespace sluice::analysis {
+namespace sluice::timeline {
 
-/// A curve over a short time span, for example that of one pixel. Exact.
+/// The exact statistics of a curve over a short time span, for example the span of one pixel.
 struct sampled_bin {
   double minimum = 0;
   double maximum = 0;
   double mean = 0;
-  /// The value at the moment in the bin at which the curve's stack is highest (`curve_stacks`). The values of a stack's
-  /// curves add up to what was really in use then, which is less than the sum of their maxima. Equals `maximum` for a
-  /// curve that is in no stack.
+  /// The value at the moment in the bin when the curve's stack (`curve_stacks`) is highest. For all curves of a stack,
+  /// these values add up to the memory that was in use at that moment, which may be less than the sum of the curves'
+  /// maxima. For a curve that is not in a stack, the same as `maximum`.
   double at_peak = 0;
 
   [[nodiscard]] static sampled_bin constant(double value) { return {value, value, value, value}; }
 };
 
-/// Converts an extent to a bin. `at_begin`: the curve's value at the begin of the span, used if the span has no length.
+/// Converts an extent to a bin. `at_begin`: the value of the curve at the start of the span, used if the span has no
+/// length.
 [[nodiscard]] inline sampled_bin sampled(const timeline::extent& part, double at_begin) {
   if (part.empty()) return sampled_bin::constant(at_begin);
   if (part.minimum == part.maximum) return sampled_bin::constant(part.minimum);
   return {part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.maximum};
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::timeline

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-namespace sluice::analysis {
+namespace sluice::timeline {
 
-/// What kind of event a slice of a track shows. Determines its color.
+/// The kind of event that a slice of a track shows. It determines the color of the slice.
 enum class slice_kind : std::uint8_t {
   kernel,
   h2d,
@@ -23,7 +23,7 @@ enum class slice_kind : std::uint8_t {
   step
 };
 
-/// For steps, the `bytes` of a slice hold the step's number, so they must not be summed.
+/// True for a step. The `bytes` of its slice hold the number of the step, so these must not be added up.
 [[nodiscard]] constexpr bool is_step(std::uint8_t kind) { return kind == static_cast<std::uint8_t>(slice_kind::step); }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::timeline

@@ -1,14 +1,14 @@
 #pragma once
 
+#include "core/base/time/time_range.hpp"
 #include "core/timeline/slice_kind.hpp"
 #include "core/timeline/slice_set.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
-namespace sluice::analysis {
+namespace sluice::timeline {
 
-/// Returns the slice of an event from its time to `end`; with an unknown end it lasts to the latest time. If the end
-/// lies before the begin, the slice has zero length and `malformed` is incremented.
+/// Returns the slice of an event, from its time to `end`, or to the latest time if `end` is unknown. If `end` is before
+/// the start, the slice has length 0 and `malformed` is incremented.
 [[nodiscard]] inline timeline::slice_item slice_of(const trace::event_base& row, time_ns end, slice_kind kind,
                                                    std::uint64_t& malformed) {
   timeline::slice_item made;
@@ -23,4 +23,4 @@ namespace sluice::analysis {
   return made;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::timeline

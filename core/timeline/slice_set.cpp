@@ -47,7 +47,7 @@ void slice_set::settle() {
   if (lanes_.empty()) lanes_.emplace_back();
   if (taken_back.empty() && lanes_.front().items.empty() && none_overlap(batch)) {
     last_begin_ = std::max(last_begin_, batch.back().begin);
-    lanes_.front().items = std::move(batch);  // The usual case: all in one lane.
+    lanes_.front().items = std::move(batch);  // In the usual case, all slices fit in one lane.
   } else if (taken_back.empty()) {
     if (lanes_.front().items.empty()) lanes_.front().items.reserve(batch.size());
     for (const slice_item& item : batch) place(item);
@@ -119,11 +119,11 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
                           std::vector<drawn_slice>& out) const {
   const std::vector<slice_item>& items = lanes_[l].items;
   const std::vector<std::vector<node>>& levels = lanes_[l].levels;
-  // Slices narrower than a pixel are merged as long as the result is at most a pixel long. It is placed where its
-  // slices are, not on a pixel grid, so that little changes while a view pans.
+  // Slices narrower than a pixel are merged as long as the merged slice is at most a pixel long. It is placed where its
+  // slices are, not on a pixel grid, so that little changes while a view is panned.
   const time_ns pixel = (end - begin) / width;
-  bool gathering = false;  // out.back() can take more slices.
-  time_ns busy = 0;        // Of out.back().
+  bool gathering = false;  // True if more slices can be merged into out.back().
+  time_ns busy = 0;        // The time that slices cover in out.back().
   const auto close = [&] {
     if (!gathering) return;
     gathering = false;
@@ -133,8 +133,8 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
 
   time_ns longest_length = 0;
   for (std::size_t i = first_after(items, begin); i < items.size() && items[i].begin < end;) {
-    // Take the largest node that starts here and fits into the rest of the pixel, or else one slice. So a merged slice
-    // contains all slices that fit and begin in the range, independent of where nodes begin.
+    // Take the largest node that starts here and fits into the rest of the pixel; if none fits, take one slice. Thus, a
+    // merged slice contains all slices that fit and start in the range, wherever nodes start.
     const bool joins = gathering && items[i].end - out.back().item.begin <= pixel;
     const time_ns since = joins ? out.back().item.begin : items[i].begin;
     std::size_t step = 1;

@@ -7,39 +7,42 @@
 
 #include "core/trace/model/ids.hpp"
 
-/// The slices (time intervals) of one track of the timeline, ready to be drawn at any zoom.
+/// The slices (time intervals) of one track of the timeline, in a form that can be drawn at any zoom level.
 namespace sluice::timeline {
 
 using trace::time_ns;
 
-/// An interval on a track. The owner of the track defines the meaning of `kind` and `tag`.
+/// An interval on a track. What `kind` and `tag` mean depends on the owner of the track.
 struct slice_item {
   time_ns begin = 0;
-  time_ns end = 0;  ///< >= begin.
+  time_ns end = 0;  ///< At least `begin`.
   trace::event_id event{};
   trace::string_id name{};
   std::uint64_t bytes = 0;
   std::uint8_t kind = 0;
   std::uint8_t tag = 0;
-  /// Of a work of a device: from the call for it to its begin, in ns, at most `longest_queued`; 0: unknown.
+  /// For device work: the time from the call that requested it to the start of the work, in ns, at most
+  /// `longest_queued`; 0: unknown.
   std::uint32_t queued = 0;
   static constexpr std::uint32_t longest_queued = 0xffff'ffff;
 };
 
-/// One drawn slice: a single slice, or several merged because they share a pixel.
+/// What is drawn: a single slice, or several slices that were merged because they share a pixel.
 struct drawn_slice {
-  slice_item item;  ///< The slice; if merged, the longest, with begin, end and `bytes` of all.
+  slice_item item;  ///< The slice. If several were merged: the longest of them, but with the start, end and `bytes` of
+                    ///< all together.
   std::uint32_t count = 1;
-  float busy = 1;  ///< Share of [begin, end) covered by slices.
+  float busy = 1;  ///< The share of [begin, end) that slices cover.
   std::uint16_t lane = 0;
 };
 
-/// The intervals of a track, arranged in lanes so that no two in a lane overlap; a nested interval lies in a deeper
-/// lane. Each slice goes to the lowest lane free at its begin, in order of (begin, longest first, event). Each lane is
-/// a sorted array under a tree whose nodes sum `fan_out` children each.
+/// The intervals of a track, arranged in lanes in which no two slices overlap; a nested interval is in a deeper lane.
+/// In order of (start, longest first, event), each slice goes to the topmost lane that is free at its start. Each lane
+/// is a sorted array under a tree; each node of the tree sums up `fan_out` children.
 ///
-/// Slices may be added in any order. A late slice makes `settle` place all later slices again; a slice in order costs
-/// amortized O(lanes). A slice that finds no place in `lane_limit` lanes is not drawn, but `for_each` visits it.
+/// Slices may be added in any order. After a late slice, `settle` places all later slices again; a slice that is added
+/// in order costs amortized O(lanes). If all `lane_limit` lanes are occupied, a slice is not drawn, but `for_each`
+/// still visits it.
 class slice_set {
  public:
   static constexpr std::size_t lane_limit = 256;
@@ -49,16 +52,18 @@ class slice_set {
     if (item.begin >= from_) added_.push_back(item);
   }
 
-  /// Places the added slices in lanes, and again all slices that begin after the earliest added slice. O(lanes) each.
+  /// Places the added slices in lanes. Also places all slices again that start after the earliest added slice. O(lanes)
+  /// for each slice.
   void settle();
 
-  /// Prepares a set for the part of a track from time `from` on. The whole track has `lanes` lanes. `add` then ignores
-  /// slices that begin before `from`; pass those still open at `from` to the other `set_known`. Call before any `add`.
+  /// Prepares a set for the part of a track that starts at `from`. The whole track has `lanes` lanes. `add` then
+  /// ignores slices that start before `from`; pass those that are still running at `from` to the other overload of
+  /// `set_known`. Call before `add`.
   void set_known(std::size_t lanes, time_ns from) {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
     from_ = from;
   }
-  /// Adds a slice that began before `from` and is still open at `from`, in lane `at`. At most one slice per lane.
+  /// Adds a slice that started before `from` and is still running at `from`, in lane `at`. At most one slice per lane.
   void set_known(const slice_item& open, std::size_t at) {
     if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
     lanes_[at].items.push_back(open);
@@ -78,12 +83,13 @@ class slice_set {
 
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// The number of slices that are not drawn, because no lane had a place for them.
+  /// The number of slices that are not drawn because all lanes were occupied.
   [[nodiscard]] std::uint64_t hidden() const { return deeper_.size(); }
 
-  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane after lane in order of
-  /// begin, then for `hidden` slices, with lane `lane_limit`. A slice of length 0 counts if it begins in the range.
-  /// O(log n + found) per lane; for hidden slices O(log n + those that begin between the first and last found).
+  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end): lane by lane, in order of
+  /// start, and then for `hidden` slices, with `lane_limit` as the lane. A slice of length 0 is visited if it starts in
+  /// the range. O(log n + visited slices) per lane; for hidden slices, O(log n + slices that start between the first
+  /// and the last visited).
   template <class Visit>
   void for_each(time_ns begin, time_ns end, Visit&& visit) const {
     for (std::size_t l = 0; l < lanes_.size(); ++l) {
@@ -99,14 +105,14 @@ class slice_set {
     }
   }
 
-  /// Appends to `out` what to draw for [begin, end) on `width` pixels, sorted by begin within each lane. Neighbors in a
-  /// lane that together span at most one pixel are merged. O(width * fan_out + log n) per lane.
+  /// Appends to `out` the slices to draw for [begin, end) on `width` pixels, sorted by start within each lane. Adjacent
+  /// slices in a lane that together span at most one pixel are merged. O(width * fan_out + log n) per lane.
   void draw(time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
  private:
   static constexpr std::size_t fan_out = 8;
 
-  /// Sums over `fan_out` slices, or over `fan_out` nodes of the level below.
+  /// The sums over `fan_out` slices, or over `fan_out` nodes of the next lower level.
   struct node {
     time_ns busy = 0;
     std::uint64_t bytes = 0;
@@ -114,13 +120,14 @@ class slice_set {
   };
   struct lane {
     std::vector<slice_item> items;
-    std::vector<std::vector<node>> levels;  ///< levels[k][i] sums items [i, i + 1) * fan_out^(k + 1); whole nodes only.
+    std::vector<std::vector<node>> levels;  ///< levels[k][i] sums up the items [i, i + 1) * fan_out^(k + 1). Only
+                                            ///< complete nodes are stored.
   };
 
-  /// A slice that found no place in any lane.
+  /// A slice for which no lane was free when it started.
   struct deep_item {
     slice_item item;
-    time_ns reach = 0;  ///< Latest end of this slice and of all slices before it in `deeper_`.
+    time_ns reach = 0;  ///< The latest end of this slice and of all slices before it in `deeper_`.
   };
 
   static std::size_t first_after(const std::vector<slice_item>& items, time_ns begin);
@@ -128,12 +135,12 @@ class slice_set {
   void place(const slice_item& item);
   void draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
-  std::vector<slice_item> added_;  ///< Slices not yet placed in a lane.
+  std::vector<slice_item> added_;  ///< Slices that are not yet placed in a lane.
   std::vector<lane> lanes_;
-  time_ns from_ = INT64_MIN;  ///< `add` ignores slices that begin earlier.
+  time_ns from_ = INT64_MIN;  ///< `add` ignores slices that start before this time.
   time_ns last_begin_ = INT64_MIN;
   std::uint64_t size_ = 0;
-  std::vector<deep_item> deeper_;  ///< Slices that found no lane, in order of begin.
+  std::vector<deep_item> deeper_;  ///< The slices for which no lane was free, in order of start.
 };
 
 }  // namespace sluice::timeline

@@ -6,13 +6,13 @@
 namespace sluice::timeline {
 namespace {
 
-constexpr time_ns most_roots = 4;
+constexpr time_ns max_roots = 4;
 constexpr time_ns fan_out = time_ns{1} << trace::tile_fan_out_log2;
 
-/// Rows that are assumed to be spread evenly over a span.
+/// A number of rows that are assumed to be evenly spread over a time span.
 struct spread {
   time_ns begin = 0;
-  time_ns end = 0;  ///< > begin.
+  time_ns end = 0;  ///< Always > begin.
   double rows = 0;
   [[nodiscard]] double in(const tile& part) const {
     const double overlap = static_cast<double>(std::min(end, part.end()) - std::max(begin, part.begin));
@@ -20,7 +20,7 @@ struct spread {
   }
 };
 
-/// Estimates the number of live blocks: allocations minus frees in all chunks so far.
+/// Estimates the number of live blocks: allocations minus frees, in all chunks added so far.
 class live_blocks {
  public:
   void add(const trace::chunk_info& chunk) {
@@ -52,7 +52,7 @@ class planner {
           std::vector<trace::section_row>& into)
       : target_(target), live_(live), settled_(settled), into_(into) {}
 
-  /// Divides at least `times` times, however few events there are.
+  /// Divides the tile at least `times` times, even if it has few events.
   void divide(const tile& whole, std::span<const spread> events, unsigned times) {
     const bool near_settled =
         !settled_.empty() && whole.begin < settled_.back().end && whole.end() > settled_.front().time;
@@ -92,7 +92,7 @@ class planner {
 
 std::vector<tile> root_tiles(time_ns begin, time_ns end) {
   unsigned level = lowest_tile_level;
-  while (level < highest_tile_level && (end >> level) - (begin >> level) >= most_roots) ++level;
+  while (level < highest_tile_level && (end >> level) - (begin >> level) >= max_roots) ++level;
   std::vector<tile> roots;
   for (time_ns at = begin >> level; at <= end >> level; ++at) roots.push_back({at << level, level});
   return roots;
@@ -113,7 +113,7 @@ std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end, std::s
   live.settle();
   planner dividing(target, live, settled, sections);
   for (const tile& root : root_tiles(begin, end)) dividing.divide(root, events, 2);
-  // A longer recording has larger roots, which may begin earlier, where there is nothing.
+  // The roots of a longer recording are larger, and may start before the first event.
   if (!settled.empty() && begin >= settled.front().time)
     std::erase_if(sections, [&](const trace::section_row& each) { return each.time < settled.front().time; });
   return sections;

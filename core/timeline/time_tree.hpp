@@ -11,21 +11,22 @@
 #include "core/base/sort_runs.hpp"
 #include "core/trace/model/ids.hpp"
 
-/// Step functions of time that can be queried at any zoom.
+/// Step functions of time that can be queried at any zoom level.
 ///
-/// A tree over aligned dyadic time spans: an inner node halves its span at one bit of the timestamp, a leaf holds up to
-/// `leaf_capacity` steps. The tree's shape depends on the times only, not on the order of arrival. So a late event
-/// costs no more than others, and at most 16,384 steps are sorted at once. (Crit-bit tree, Bernstein 2004;
-/// aggregates of a segment tree.)
+/// A tree of aligned dyadic time spans: an inner node divides its span into halves at one bit of the timestamp, and a
+/// leaf holds up to `leaf_capacity` steps. The shape of the tree depends only on the times, not on the order in which
+/// steps are added. A late event therefore costs no more than any other, and at most 16,384 steps are sorted at once.
+/// (Crit-bit tree, Bernstein 2004; aggregates as in a segment tree.)
 ///
-/// Each node stores, for its steps over [first step, last step): the integral, the minimum with the time spent there,
-/// and the maximum with the first time it was reached. Between two nodes the value is constant. So results about a
-/// range are exact, and one about `width` equal parts visits at most O(width * log(steps / width)) nodes.
+/// Each node stores, for its steps over [first step, last step): the integral, the minimum and the time spent at it,
+/// and the maximum and when it was first reached. Between two nodes, the value is constant. Therefore, results for a
+/// range are exact, and a query for `width` equal parts visits at most O(width * log(steps / width)) nodes.
 ///
-/// Up to 16,384 steps are kept in a sorted array instead of a tree, with the value before every 64th step; queries scan
-/// the steps in their range. Short parts of a recording have few steps, and building a tree would take longer.
+/// Up to 16,384 steps are stored in a sorted array instead of a tree, together with the value before every 64th step.
+/// Queries then scan the steps in their range. Short parts of a recording have few steps, and building a tree for them
+/// would take longer.
 ///
-/// Times must be `analysis::bounded`, values finite. Not thread-safe for writing; readers may share a settled tree.
+/// Times must be `bounded`, and values finite. Not thread-safe for writing; several threads may read a settled tree.
 namespace sluice::timeline {
 
 using trace::time_ns;
@@ -34,19 +35,19 @@ using trace::time_ns;
 struct extent {
   double minimum = std::numeric_limits<double>::infinity();
   double maximum = -std::numeric_limits<double>::infinity();
-  time_ns minimum_length = 0;  ///< Time spent at the minimum, in ns.
-  time_ns maximum_time = 0;    ///< First time the maximum was reached.
-  double integral = 0;         ///< Value times ns.
+  time_ns minimum_length = 0;  ///< The time spent at the minimum, in ns.
+  time_ns maximum_time = 0;    ///< When the maximum was first reached.
+  double integral = 0;         ///< The integral of the value over time, in units of the value times ns.
 
   [[nodiscard]] bool empty() const { return minimum > maximum; }
 
-  /// Appends a constant stretch of `ns` at `value`, which begins at `time`.
+  /// Appends `ns` nanoseconds, starting at `time`, during which the value is `value`.
   void hold(double value, time_ns time, time_ns ns) {
     if (ns <= 0) return;
     join(value, value, ns, time, value * static_cast<double>(ns));
   }
 
-  /// Appends the statistics of the span that follows, with `base` added to its values.
+  /// Appends the statistics of the span that follows, after adding `base` to its values.
   void append(const extent& later, double base) {
     if (later.empty()) return;
     const double ns = static_cast<double>(later.length);
@@ -74,7 +75,7 @@ struct extent {
   }
 };
 
-/// A step that adds to the value: an allocation or free, or the begin or end of an interval.
+/// A step that adds to the value: an allocation or free, or the start or end of an interval.
 struct delta_step {
   static constexpr bool relative = true;
   time_ns time = 0;
@@ -82,7 +83,8 @@ struct delta_step {
   void merge(const delta_step& same_time) { value += same_time.value; }
 };
 
-/// A step that sets the value until the next step: a sample. Of two samples at one time, the higher `order` counts.
+/// A step that sets the value until the next step: a sample. If two samples have the same time, the sample with the
+/// higher `order` counts.
 struct sample_step {
   static constexpr bool relative = false;
   time_ns time = 0;
@@ -100,11 +102,11 @@ class time_tree {
   void add(Step step) {
     first_ = std::min(first_, step.time);
     last_ = std::max(last_, step.time);
-    if (added_.size() == most_added) take_in();
+    if (added_.size() == max_added) take_in();
     added_.push_back(step);
   }
 
-  /// Updates the sums after `add`, for queries. O(changed nodes); for a sorted array without a tree, O(all steps).
+  /// Updates the sums after `add`. Call before any query. O(changed nodes); without a tree, O(all steps).
   void settle() {
     const bool more = !added_.empty();
     take_in();
@@ -117,10 +119,10 @@ class time_tree {
     settled_ = true;
   }
 
-  /// Stores the maximum over all steps of a recording, for a tree that holds only some or none of these steps.
+  /// Stores the maximum over all steps of a recording: for a tree that contains only some of these steps, or none.
   void set_highest(double value) { known_highest_ = value; }
-  /// Returns the maximum over [begin, end), which must span all steps; if `set_highest` stored a maximum, returns
-  /// that. 0 if the range is empty.
+  /// Returns the maximum that `set_highest` has stored; if none, the maximum over [begin, end), which must contain all
+  /// steps. 0 if the range is empty.
   [[nodiscard]] double highest(time_ns begin, time_ns end) const {
     if (known_highest_) return *known_highest_;
     const extent all = over(begin, end);
@@ -128,18 +130,18 @@ class time_tree {
   }
 
   [[nodiscard]] bool empty() const { return nodes_.empty() && few_.empty() && added_.empty() && !known_highest_; }
-  /// Times of the first and the last step; first > last if there are none.
+  /// The times of the first and the last step. first > last if there are no steps.
   [[nodiscard]] time_ns first_time() const { return first_; }
   [[nodiscard]] time_ns last_time() const { return last_; }
 
-  /// Returns the value at `time`, including steps at exactly `time`; 0 before the first step. O(log n).
+  /// Returns the value at `time`, after any steps at exactly `time`; 0 before the first step. O(log n).
   [[nodiscard]] double at(time_ns time) const {
     cursor walk(time);
     go_through(walk, time);
     return walk.value;
   }
 
-  /// Returns the last step at or before `time`, or null. Valid until the tree changes. O(log n).
+  /// Returns the last step at or before `time`, or null if there is none. Valid until the tree changes. O(log n).
   [[nodiscard]] const Step* last_until(time_ns time) const {
     if ((nodes_.empty() && few_.empty()) || time < first_) return nullptr;
     const std::vector<Step>* steps = &few_;
@@ -154,14 +156,16 @@ class time_tree {
     return &*(first_behind(*steps, time) - 1);
   }
 
-  /// Returns the statistics over [begin, end). Exact. O(log n).
+  /// Returns the exact statistics over [begin, end). O(log n).
   [[nodiscard]] extent over(time_ns begin, time_ns end) const {
     extent all;
     split(begin, end, 1, [&](std::uint32_t, const extent& part, double) { all = part; });
     return all;
   }
 
-  /// Divides [begin, end) into `width` equal parts and calls `each(index, extent, value at the part's begin)` for each
+  /// Divides [begin, end) into `width` equal parts and calls `each(index, extent, value at the part's start)` for each
+  /// part, in order. A part shorter than 1 ns has an empty extent. Exact. Without a tree: O(width + steps in the
+  /// range).
   /// in order. A part shorter than 1 ns has an empty extent. Exact. Without a tree: O(width + steps in the range).
   template <class Each>
   void split(time_ns begin, time_ns end, std::uint32_t width, Each&& each) const {
@@ -173,23 +177,25 @@ class time_tree {
 
  private:
   static constexpr std::size_t leaf_capacity = 64;
-  /// Added steps are sorted in batches of this size: singly, each would search its leaf and shift half of the leaf.
-  static constexpr std::size_t most_added = std::size_t{1} << 14;
+  /// Added steps are sorted in batches of this size. Adding them one by one would mean searching a leaf for each step
+  /// and shifting half of the leaf.
+  static constexpr std::size_t max_added = std::size_t{1} << 14;
   static constexpr std::uint32_t none = 0xffffffffU;
   static constexpr unsigned top_bit = 63;
 
   struct node {
-    extent inside;                ///< Statistics over [first, last); for deltas relative to the value before `first`.
-    time_ns first = 0, last = 0;  ///< Times of the node's first and last step.
-    double final = 0;             ///< Value after the last step; for deltas relative to the value before `first`.
-    std::uint64_t prefix = 0;     ///< Inner node: any key (`key_of` a time) in its span.
-    std::uint32_t leaf = none;    ///< Index into leaves_; `none` for an inner node.
+    extent inside;                ///< The statistics over [first, last). For deltas, relative to the value before
+                                  ///< `first`.
+    time_ns first = 0, last = 0;  ///< The times of the node's first and last step.
+    double final = 0;             ///< The value after the last step. For deltas, relative to the value before `first`.
+    std::uint64_t prefix = 0;     ///< In an inner node: the key (`key_of`) of any time in its span.
+    std::uint32_t leaf = none;    ///< The leaf's index in `leaves_`; `none` for an inner node.
     std::uint32_t child[2] = {none, none};
-    std::uint8_t bit = 0;  ///< Inner node: the bit that separates the children.
+    std::uint8_t bit = 0;  ///< In an inner node: the bit in which the keys of the two children differ.
     bool dirty = true;
   };
 
-  /// Maps times to unsigned numbers with the same order.
+  /// Maps times to unsigned numbers that have the same order.
   static std::uint64_t key_of(time_ns time) { return static_cast<std::uint64_t>(time) ^ (std::uint64_t{1} << top_bit); }
   static unsigned highest_bit(std::uint64_t word) { return top_bit - static_cast<unsigned>(__builtin_clzll(word)); }
   static bool same_span(const node& n, std::uint64_t key) {
@@ -200,25 +206,25 @@ class time_tree {
   struct earlier {
     bool operator()(const Step& a, const Step& b) const { return a.time < b.time; }
   };
-  /// Iterator to the first step after `time`.
+  /// Returns an iterator to the first step after `time`.
   static auto first_behind(const std::vector<Step>& steps, time_ns time) {
     return std::upper_bound(steps.begin(), steps.end(), time, [](time_ns t, const Step& s) { return t < s.time; });
   }
 
-  /// Moves the added steps into the sorted array or the tree.
+  /// Moves the added steps into the sorted array, or into the tree if there is one.
   void take_in() {
     if (added_.empty()) return;
     sort_runs(added_, earlier{});
     if (nodes_.empty()) {
       put_to_few();
-      if (few_.size() > most_added) build();
+      if (few_.size() > max_added) build();
     } else {
       for (const Step& step : added_) insert(find_leaf(key_of(step.time)), step);
     }
     added_.clear();
   }
 
-  /// Merges the added steps, already sorted, into the sorted array `few_`.
+  /// Merges the added steps, which are sorted, into the sorted array `few_`.
   void put_to_few() {
     if (few_.empty()) {
       few_.swap(added_);
@@ -246,17 +252,18 @@ class time_tree {
     }
   }
 
-  /// Builds the tree from `few_`, which has grown too large.
+  /// If `few_` has become too large, builds the tree from it.
   void build() {
     nodes_.push_back(node{});
     fill(root_, few_.begin(), few_.end());
-    few_ = std::vector<Step>();  // Assigning `{}` would keep the capacity.
+    few_ = std::vector<Step>();  // Assigning `{}` would keep the vector's memory.
     bases_ = std::vector<double>();
     settled_ = false;
     finger_ = none;
   }
 
-  /// Turns node `at` into a leaf with these steps, or an inner node over two halves, as repeated `divide` would.
+  /// Makes node `at` a leaf with these steps, or an inner node over two halves of them, as repeated calls of `divide`
+  /// would.
   void fill(std::uint32_t at, typename std::vector<Step>::const_iterator begin,
             typename std::vector<Step>::const_iterator end) {
     if (static_cast<std::size_t>(end - begin) <= leaf_capacity) {
@@ -280,7 +287,8 @@ class time_tree {
     fill(first + 1, cut, end);
   }
 
-  /// Returns the leaf for `key`; adds a branch above a node whose span does not include `key`. Marks the path dirty.
+  /// Returns the leaf for `key`. If the span of a node does not contain `key`, adds a branch above that node. Marks all
+  /// nodes on the path as dirty.
   std::uint32_t find_leaf(std::uint64_t key) {
     if (!settled_ && finger_ != none && key >= finger_low_ && key <= finger_high_) return finger_;
     settled_ = false;
@@ -310,7 +318,8 @@ class time_tree {
     return at;
   }
 
-  /// Inserts an inner node between `parent` and `at`, with a new leaf for `key` as sibling of `at`, and returns it.
+  /// Inserts an inner node between `parent` and `at`, gives it a new leaf for `key` as the sibling of `at`, and returns
+  /// that leaf.
   std::uint32_t branch_above(std::uint32_t at, std::uint32_t parent, unsigned side, std::uint64_t key) {
     const auto leaf = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back(node{});
@@ -378,7 +387,7 @@ class time_tree {
   static double base(double value) { return Step::relative ? value : 0; }
   static double after(double value, const Step& step) { return base(value) + step.value; }
 
-  /// Recomputes the dirty nodes in the subtree of `at`. The depth is at most 64.
+  /// Recomputes the dirty nodes in the subtree of `at`, which is at most 64 levels deep.
   void refresh(std::uint32_t at) {
     node& n = nodes_[at];
     if (!n.dirty) return;
@@ -410,7 +419,7 @@ class time_tree {
     n.final = base(left.final) + right.final;
   }
 
-  /// A walk over the steps up to `time` that only computes the value there.
+  /// A walk over the steps up to `time` that only computes the value at `time`.
   struct cursor {
     explicit cursor(time_ns t) : time(t) {}
     void begin_with(double before) { value = before; }
@@ -422,7 +431,7 @@ class time_tree {
     double value = 0;
   };
 
-  /// A walk over the steps in order that passes one extent per part to `each`.
+  /// A walk over the steps, in order, that passes one extent for each part to `each`.
   template <class Each>
   struct splitter {
     splitter(time_ns b, time_ns e, std::uint32_t w, Each& f)
@@ -437,7 +446,8 @@ class time_tree {
 
     void begin_with(double before) { value = at_begin = before; }
     [[nodiscard]] time_ns edge(std::uint32_t i) const {
-      // Length times i, divided by the width, without overflow in 64 bits. Bins of a power of two leave no rest.
+      // The length times i, divided by the width, computed so that 64 bits do not overflow. If all bins have a length
+      // that is a power of two, there is no remainder.
       return begin + static_cast<time_ns>(whole_part * i + (rest == 0 ? 0 : rest * i / width));
     }
     [[nodiscard]] bool takes(time_ns first, time_ns last) {
@@ -464,7 +474,7 @@ class time_tree {
       value = after(value, step);
       if (now == edge_begin) at_begin = value;
     }
-    /// Emits the parts that end at or before `time`.
+    /// Reports the parts that end at or before `time` to `each`.
     void advance(time_ns time) {
       while (index < width && part_end <= time) hand_out();
     }
@@ -483,7 +493,7 @@ class time_tree {
 
     time_ns begin, end;
     std::uint32_t width;
-    std::uint64_t whole_part, rest;  ///< Quotient and remainder of the length divided by `width`.
+    std::uint64_t whole_part, rest;  ///< Quotient and remainder of dividing the length of the range by `width`.
     Each& each;
     time_ns now, part_end;
     time_ns edge_begin = begin;
@@ -523,13 +533,14 @@ class time_tree {
     visit(n.child[1], walk);
   }
 
-  std::vector<Step> added_;    ///< Steps not yet in `few_` or the tree.
+  std::vector<Step> added_;    ///< Added steps that are not yet in `few_` or in the tree.
   std::vector<Step> few_;      ///< All steps in order, as long as there is no tree.
   std::vector<double> bases_;  ///< The value before each `leaf_capacity`-th step of `few_`.
   std::vector<node> nodes_;
   std::vector<std::vector<Step>> leaves_;
   std::uint32_t root_ = 0;
-  std::uint32_t finger_ = none;  ///< The leaf of the last inserted step, for keys in [`finger_low_`, `finger_high_`].
+  std::uint32_t finger_ = none;  ///< The leaf of the step that was inserted last, for keys in [`finger_low_`,
+                                 ///< `finger_high_`].
   std::uint64_t finger_low_ = 0, finger_high_ = 0;
   bool settled_ = false;
   std::optional<double> known_highest_;
@@ -537,12 +548,12 @@ class time_tree {
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };
 
-/// A value that steps increase or decrease: allocations and frees, begins and ends of intervals.
+/// A value that steps increase or decrease, by allocations and frees, or by starts and ends of intervals.
 using level_tree = time_tree<delta_step>;
-/// A value that is sampled now and then.
+/// A value that is sampled from time to time.
 using sample_tree = time_tree<sample_step>;
 
-/// Counts open intervals. Their union is the time during which the count is not 0.
+/// Counts the intervals that are open at a time. Their union is the time during which this count is not 0.
 class coverage {
  public:
   void add(time_ns begin, time_ns end) {
@@ -552,7 +563,7 @@ class coverage {
   }
   void settle() { open_.settle(); }
   [[nodiscard]] bool empty() const { return open_.empty(); }
-  /// Returns the covered time in [begin, end), in ns. Exact. O(log n).
+  /// Returns how much time in [begin, end) is covered, in ns. Exact. O(log n).
   [[nodiscard]] time_ns busy(time_ns begin, time_ns end) const {
     const extent over = open_.over(begin, end);
     return over.minimum == 0 ? (end - begin) - over.minimum_length : over.empty() ? 0 : end - begin;

@@ -39,7 +39,7 @@ enum class backend_kind : std::uint8_t { cuda, simulated };
 
 /// Optional features of a device. A call for a missing feature returns `not_supported`.
 struct device_features {
-  bool virtual_memory = false;  ///< separate addresses, memory and mappings (cuMemMap)
+  bool virtual_memory = false;  ///< address ranges, physical memory and mappings as separate objects (cuMemMap)
   bool driver_pools = false;    ///< stream-ordered allocation, and pools created by the program
   bool shares_memory = false;   ///< memory and events can be opened by other processes (IPC)
   bool batches_copies = false;  ///< several copies in one call; without it, a batch is a loop
@@ -47,8 +47,8 @@ struct device_features {
 
 struct device_description {
   backend_kind kind = backend_kind::simulated;
-  std::uint32_t ordinal = 0;            ///< the backend's own device number; not a stable identity
-  std::array<std::uint8_t, 16> uuid{};  ///< the device's identity
+  std::uint32_t ordinal = 0;            ///< the backend's own device number, which may differ between runs
+  std::array<std::uint8_t, 16> uuid{};  ///< identifies the device in all runs
   std::string name;
   std::uint64_t memory_bytes = 0;
   double link_peak = 0;  ///< theoretical bytes per second of the host link in one direction, 0 if unknown
@@ -95,23 +95,23 @@ struct registration_flags {
   bool mapped = false;
 };
 
-/// What a device knows about an address.
+/// Properties of an address, as known to a device.
 struct pointer_info {
   memory_space space = memory_space::pageable;
   int device = -1;                 ///< ordinal of the device it was allocated for; -1 if pageable
-  void* base = nullptr;            ///< start of the block or reserved range that contains it; null if pageable
+  void* base = nullptr;            ///< start of the block or reserved range around the address; null if pageable
   std::uint64_t bytes = 0;         ///< size of that block or range; 0 if pageable
-  void* host_address = nullptr;    ///< the address for the host; null for device memory
-  void* device_address = nullptr;  ///< the address for kernels; null if they cannot access it
+  void* host_address = nullptr;    ///< where the host accesses the memory; null for device memory
+  void* device_address = nullptr;  ///< where kernels access the memory; null if they cannot
   bool managed = false;
   bool mapped = false;  ///< host memory that kernels may access
   pinned_flags flags{
-      .portable = false, .mapped = false, .write_combined = false};  ///< of pinned memory: as it was allocated
+      .portable = false, .mapped = false, .write_combined = false};  ///< for pinned memory: its allocation flags
 };
 
 struct stream_flags {
   bool non_blocking = false;  ///< no implicit order with the default stream
-  int priority = 0;           ///< lower is more urgent; must lie in the device's range
+  int priority = 0;           ///< lower is more urgent; must be in the device's range
 };
 
 /// The range of stream priorities. Lower numbers are more urgent: `greatest` <= `least`.
@@ -120,9 +120,9 @@ struct priority_range {
   int greatest = 0;
 
   [[nodiscard]] bool contains(int priority) const noexcept { return greatest <= priority && priority <= least; }
-  /// Error message for a `priority` outside the range, in one line.
+  /// A one-line error message for a `priority` outside the range.
   [[nodiscard]] std::string refusal(int priority) const {
-    return "priority " + std::to_string(priority) + ": this device has " + std::to_string(greatest) +
+    return "priority " + std::to_string(priority) + ": this device supports " + std::to_string(greatest) +
            " (most urgent) to " + std::to_string(least);
   }
 };
@@ -146,7 +146,8 @@ struct event_flags {
   bool interprocess = false;   ///< other processes may open it; never with `timed`
 };
 
-/// Handles with which another process opens an event or a block of memory. Plain bytes; send them by any means.
+/// Handles with which another process opens an event or a block of memory. They are plain bytes that can be sent over
+/// any channel.
 struct ipc_event_handle {
   std::array<std::byte, 64> bytes{};
 };
@@ -185,7 +186,7 @@ struct graph_shape {
 };
 
 struct graph_exec_options {
-  bool free_on_launch = false;   ///< before a launch, free what the previous launch allocated and left
+  bool free_on_launch = false;   ///< before a launch, free memory that the previous launch left allocated
   bool node_priorities = false;  ///< nodes keep the priority of their captured stream; else the launch stream's
 };
 
@@ -198,7 +199,7 @@ enum class host_work : std::uint8_t {
   flush_file,
 };
 
-/// A target location of managed memory, for prefetch and advice.
+/// The location that a prefetch of managed memory, or advice about it, refers to.
 struct memory_location {
   bool on_host = false;  ///< on the host if true, else on this device
 };

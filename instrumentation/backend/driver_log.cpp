@@ -14,7 +14,7 @@ std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t
   return value;
 }
 
-/// A block's layer: blocks of the driver's stream-ordered pools are in the pool layer, as in a recorded program.
+/// A block's layer. Blocks of the driver's stream-ordered pools are in the pool layer, as in the capture library.
 std::uint8_t level_of(std::uint64_t pool) {
   return static_cast<std::uint8_t>(pool != 0 ? trace::layer::pool : trace::layer::driver);
 }
@@ -40,17 +40,17 @@ trace::direction copy_direction(memory_space from, memory_space to) noexcept {
   return on_host(to) ? trace::direction::d2h : trace::direction::d2d;
 }
 
-bool driver_log::on() noexcept { return collector::active(); }
+bool driver_log::on() noexcept { return ring::active(); }
 
 void driver_log::define_device(std::uint64_t now, const device_description& d) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::device_record>(now);
+  auto r = ring::record_at<ring::device_record>(now);
   r.device = device_;
   r.kind = static_cast<std::uint32_t>(d.kind == backend_kind::cuda ? trace::device_kind::cuda
                                                                    : trace::device_kind::simulated);
   r.uuid_high = half_of_uuid(d.uuid, 0);
   r.uuid_low = half_of_uuid(d.uuid, 8);
-  r.name = collector::intern(d.name.c_str());
+  r.name = ring::intern(d.name.c_str());
   r.memory_bytes = d.memory_bytes;
   r.link_peak = static_cast<std::uint64_t>(d.link_peak);
   r.link_generation = d.link_generation;
@@ -59,40 +59,40 @@ void driver_log::define_device(std::uint64_t now, const device_description& d) c
   r.compute_minor = d.compute_minor;
   r.attainable_h2d = static_cast<std::uint64_t>(d.attainable_h2d);
   r.attainable_d2h = static_cast<std::uint64_t>(d.attainable_d2h);
-  collector::emit(r);
-  auto c = collector::record_at<collector::context_record>(now);
+  ring::emit(r);
+  auto c = ring::record_at<ring::context_record>(now);
   c.context = context_key();
   c.device = device_;
-  collector::emit(c);
+  ring::emit(c);
 }
 
 void driver_log::define_stream(std::uint64_t now, std::uint32_t stream, std::uint64_t handle, int priority,
                                bool is_default) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::stream_record>(now, is_default ? collector::flag_default_stream : 0u);
+  auto r = ring::record_at<ring::stream_record>(now, is_default ? ring::flag_default_stream : 0u);
   r.stream = stream_key(stream);
   r.handle = handle;
   r.priority = priority;
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::define_pool(std::uint64_t now, std::uint64_t pool, const char* name) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::pool_record>(now);
+  auto r = ring::record_at<ring::pool_record>(now);
   r.pool = pool;
   r.device = device_;
   r.layer = static_cast<std::uint8_t>(trace::layer::driver);
   r.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
-  r.name = collector::intern(name);
-  collector::emit(r);
+  r.name = ring::intern(name);
+  ring::emit(r);
 }
 
 void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream, std::uint64_t bytes,
                           std::uint64_t source, std::uint64_t destination, std::int64_t status) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::api_call_record>(c.begin);
+  auto r = ring::record_at<ring::api_call_record>(c.begin);
   r.end = end;
-  r.name = collector::intern(c.name);
+  r.name = ring::intern(c.name);
   r.source = source;
   r.destination = destination;
   r.bytes = bytes;
@@ -100,98 +100,98 @@ void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream
   r.status = status;
   r.correlation = c.correlation;
   r.context = context_key();
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::alloc_record>(now, what.flags);
+  auto r = ring::record_at<ring::alloc_record>(now, what.flags);
   r.address = what.address;
   r.bytes = what.bytes;
   r.reserved_bytes = what.bytes;
   r.call_begin = c.begin;
   r.pool = what.pool;
   r.stream = what.stream;
-  r.name = collector::intern(c.name);
+  r.name = ring::intern(c.name);
   r.owner = what.owner;
   r.device = device_;
   r.context = context_key();
   r.correlation = c.correlation;
   r.layer = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::freed(const call& c, const alloc& what) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::free_record>(c.begin, what.flags);
+  auto r = ring::record_at<ring::free_record>(c.begin, what.flags);
   r.address = what.address;
   r.stream = what.stream;
   r.correlation = c.correlation;
   r.layer = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
   if (what.kind == trace::memory_kind::mapping) r.bytes = what.bytes;  // all mappings in the range end
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t address, std::uint64_t pool) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::free_completed_record>(now);
+  auto r = ring::record_at<ring::free_completed_record>(now);
   r.address = address;
   r.correlation = c.correlation;
   r.layer = level_of(pool);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::alloc_failed_record>(now);
+  auto r = ring::record_at<ring::alloc_failed_record>(now);
   r.bytes = what.bytes;
   r.pool = what.pool;
   r.stream = what.stream;
-  r.name = collector::intern(c.name);
+  r.name = ring::intern(c.name);
   r.status = status;
   r.device = device_;
   r.layer = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                             trace::pool_operation operation, std::uint64_t threshold) const {
   if (!on()) return;
   const bool sampled = operation == trace::pool_operation::sample;
-  auto r = collector::record_at<collector::pool_state_record>(now, sampled ? collector::flag_sampled : 0u);
+  auto r = ring::record_at<ring::pool_state_record>(now, sampled ? ring::flag_sampled : 0u);
   r.pool = pool;
   r.reserved_bytes = reserved;
   r.used_bytes = used;
   r.operation = static_cast<std::uint64_t>(operation);
   r.threshold = threshold;
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::shared(std::uint64_t now, std::uint64_t address, std::uint64_t key, bool imported) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::share_record>(now);
+  auto r = ring::record_at<ring::share_record>(now);
   r.key = key;
   r.what = address;
-  r.kind = static_cast<std::uint32_t>(collector::shared_thing::block);
+  r.kind = static_cast<std::uint32_t>(ring::shared_thing::block);
   r.imported = imported ? 1 : 0;
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::memory(std::uint64_t now, const memory_info& info) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::device_memory_record>(now, collector::flag_sampled);
+  auto r = ring::record_at<ring::device_memory_record>(now, ring::flag_sampled);
   r.free_bytes = info.free_bytes;
   r.total_bytes = info.total_bytes;
   r.device = device_;
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::copied(const call& c, const copy& what) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::copy_record>(what.begin, what.flags);
+  auto r = ring::record_at<ring::copy_record>(what.begin, what.flags);
   r.end = what.end;
   r.bytes = what.bytes;
   r.stream = what.stream;
@@ -199,19 +199,19 @@ void driver_log::copied(const call& c, const copy& what) const {
   r.destination = what.destination;
   r.graph_node = what.graph_node;
   r.device = device_;
-  r.peer = collector::no_device;
+  r.peer = ring::no_device;
   r.correlation = c.correlation;
   r.direction = static_cast<std::uint8_t>(copy_direction(what.from, what.to));
   r.source_kind = static_cast<std::uint8_t>(trace_kind(what.from));
   r.destination_kind = static_cast<std::uint8_t>(trace_kind(what.to));
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::set(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
                      std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags,
                      std::uint64_t graph_node) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::memset_record>(begin, flags);
+  auto r = ring::record_at<ring::memset_record>(begin, flags);
   r.end = end;
   r.bytes = bytes;
   r.stream = stream;
@@ -221,16 +221,16 @@ void driver_log::set(const call& c, std::uint64_t begin, std::uint64_t end, std:
   r.device = device_;
   r.correlation = c.correlation;
   r.kind = static_cast<std::uint8_t>(trace_kind(where));
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::ran(const call& c, std::uint64_t begin, std::uint64_t end, const kernel_definition& kernel,
                      const launch_config& shape, std::uint64_t stream, std::uint32_t flags,
                      std::uint64_t graph_node) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::kernel_record>(begin, flags);
+  auto r = ring::record_at<ring::kernel_record>(begin, flags);
   r.end = end;
-  r.name = collector::intern(kernel.name.data(), kernel.name.size());
+  r.name = ring::intern(kernel.name.data(), kernel.name.size());
   r.stream = stream;
   r.graph_node = graph_node;
   r.device = device_;
@@ -240,49 +240,49 @@ void driver_log::ran(const call& c, std::uint64_t begin, std::uint64_t end, cons
     r.block[i] = shape.block[i];
   }
   r.dynamic_shared = shape.shared_bytes;
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::migrated(std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
                           trace::direction direction, trace::migration_cause cause) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::migration_record>(begin);
+  auto r = ring::record_at<ring::migration_record>(begin);
   r.end = end;
   r.bytes = bytes;
   r.address = address;
   r.device = device_;
   r.direction = static_cast<std::uint8_t>(direction);
   r.cause = static_cast<std::uint8_t>(cause);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::synced(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::sync_kind kind) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::sync_record>(begin);
+  auto r = ring::record_at<ring::sync_record>(begin);
   r.end = end;
   r.stream = stream;
   r.kind = static_cast<std::uint64_t>(kind);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void driver_log::event_recorded(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::event_edge_record>(now);
+  auto r = ring::record_at<ring::event_edge_record>(now);
   r.event = event;
   r.stream = stream;
-  collector::emit_bytes(&r.header, collector::record_type::event_record, sizeof(r));
+  ring::emit_bytes(&r.header, ring::record_type::event_record, sizeof(r));
 }
 
 void driver_log::event_waited(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const {
   if (!on()) return;
-  auto r = collector::record_at<collector::event_edge_record>(now);
+  auto r = ring::record_at<ring::event_edge_record>(now);
   r.event = event;
   r.stream = stream;
-  collector::emit_bytes(&r.header, collector::record_type::event_wait, sizeof(r));
+  ring::emit_bytes(&r.header, ring::record_type::event_wait, sizeof(r));
 }
 
 void driver_log::watermark(std::uint64_t now) const {
-  if (on()) collector::emit(collector::record_at<collector::watermark_record>(now));
+  if (on()) ring::emit(ring::record_at<ring::watermark_record>(now));
 }
 
 }  // namespace sluice::backend

@@ -14,7 +14,7 @@ namespace sluice::backend {
 
 /// Writes the driver layer of one device into the collector's rings, as the capture library does for a real device.
 /// Always used by the simulated device; used by the CUDA backend if the capture library is not loaded. Without a
-/// recording, each call costs a load and a branch. Times are on the ring's clock; streams are `collector::stream_key`s.
+/// recording, each call costs a load and a branch. Times are on the ring's clock; streams are `ring::stream_key`s.
 class driver_log {
  public:
   /// A driver call in progress: its name, entry time and correlation id.
@@ -31,7 +31,7 @@ class driver_log {
     std::uint64_t pool = 0;
     trace::memory_kind kind = trace::memory_kind::device;
     std::uint32_t flags = 0;
-    std::uint64_t owner = 0;  ///< of a mapping: the handle of its physical memory
+    std::uint64_t owner = 0;  ///< for a mapping: the handle of its physical memory
   };
 
   struct copy {
@@ -45,10 +45,10 @@ class driver_log {
 
   [[nodiscard]] static bool on() noexcept;
   [[nodiscard]] std::uint32_t context_key() const noexcept { return context_.load(std::memory_order_relaxed); }
-  /// Sets the context key, if another recorder (the capture library) uses a different number for the context.
+  /// Sets the context key; needed if the capture library uses a different number for the context.
   void use_context_key(std::uint32_t key) noexcept { context_.store(key, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t stream_key(std::uint32_t stream) const noexcept {
-    return collector::stream_key(context_key(), stream);
+    return ring::stream_key(context_key(), stream);
   }
 
   void define_device(std::uint64_t now, const device_description& description) const;
@@ -64,7 +64,7 @@ class driver_log {
   void failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const;
   void pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                   trace::pool_operation operation, std::uint64_t threshold = 0) const;
-  /// Records that a block was exported to, or imported from, another process. Both processes see the same `key`.
+  /// Records that a block was exported to, or imported from, another process. `key` is the same in both processes.
   void shared(std::uint64_t now, std::uint64_t address, std::uint64_t key, bool imported) const;
   void memory(std::uint64_t now, const memory_info& info) const;
   void copied(const call& c, const copy& what) const;
@@ -81,14 +81,15 @@ class driver_log {
   void watermark(std::uint64_t now) const;
 
   // Graphs and executable graphs are identified by keys. Implemented in driver_log_graphs.cpp.
-  /// Defines a graph, or an executable graph made from `source` (if not 0), with its number of nodes.
+  /// Defines a graph, or an executable graph instantiated from `source` (if not 0), with its number of nodes.
   void graph_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t source, std::uint64_t nodes) const;
   /// Defines a node that uses the memory at these addresses; each launch of the graph touches it.
   void node_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t stream,
                     std::string_view name, std::span<const std::uint64_t> addresses) const;
   void child_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t child) const;
   void graph_called(const call& c, std::uint64_t graph) const;
-  /// Records a launch and its times. `end` is 0 if only the call's time is known; nodes may have their own times.
+  /// Records a launch and its device times. `end` is 0 if only the call's times are known; the graph's nodes may be
+  /// recorded with their own times.
   void graph_launched(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t graph, std::uint64_t stream,
                       std::uint32_t flags) const;
   void graph_ended(std::uint64_t now, std::uint64_t graph) const;

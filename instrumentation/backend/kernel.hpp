@@ -20,7 +20,7 @@ struct launch_config {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t shared_bytes = 0;  ///< dynamic shared memory per block, in bytes
 
-  /// One thread for each of `count` items, in blocks of `threads`.
+  /// Dimensions with one thread for each of `count` items, in blocks of `threads` threads.
   [[nodiscard]] static launch_config for_size(std::uint64_t count, std::uint32_t threads = 256) noexcept {
     launch_config shape;
     shape.block[0] = threads;
@@ -30,18 +30,18 @@ struct launch_config {
   }
 };
 
-/// A type that can be passed to a kernel as bytes. Arrays are excluded: their content would be passed, not a pointer.
+/// A type that can be passed to a kernel as bytes. Arrays are excluded, because their content would be passed instead
+/// of a pointer.
 template <class T>
 concept kernel_argument =
     std::is_trivially_copyable_v<T> && !std::is_array_v<T> && !std::is_function_v<T> && !std::is_member_pointer_v<T>;
 
-/// The arguments of one launch, copied at launch time as CUDA copies them.
+/// The arguments of one launch, copied when the launch is requested, as CUDA does.
 class kernel_arguments {
  public:
   template <class... Ts>
   [[nodiscard]] static kernel_arguments of(const Ts&... values) {
-    static_assert((kernel_argument<Ts> && ...),
-                  "a kernel gets the bytes of its arguments: pass pointers and plain values");
+    static_assert((kernel_argument<Ts> && ...), "kernel arguments are copied as bytes: pass pointers and plain values");
     kernel_arguments out;
     (out.add(&values, sizeof(values)), ...);
     return out;
@@ -72,7 +72,7 @@ class kernel_arguments {
     return out;
   }
 
-  /// All arguments as 8-byte words, to search them for addresses.
+  /// All arguments as 8-byte words, in which addresses can be searched.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
 
  private:

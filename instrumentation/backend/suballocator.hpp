@@ -9,12 +9,13 @@
 
 namespace sluice::backend {
 
-/// Bookkeeping of a stream-ordered pool: which parts of its segments are free, and on which stream each was freed. Only
-/// computes with addresses: it touches no memory and calls no device, so the runtime's pools and the simulated driver's
-/// pools share it.
+/// Bookkeeping of a stream-ordered pool: which parts of its segments are free, and on which stream each was freed. This
+/// class only computes with addresses: it accesses no memory and calls no device, so the runtime's pools and the
+/// simulated driver's pools can both use it.
 ///
-/// Best fit; blocks are split on allocation and coalesced on free. A free block has as its tag the stream on which it
-/// was freed. That stream may reuse it at once; others only after the owner has ensured the order and called `retag`.
+/// Allocates by best fit; splits blocks on allocation and coalesces them on free. A free block's tag is the stream on
+/// which it was freed. That stream may reuse the block immediately; other streams only after the owner of this object
+/// has ensured the order and called `retag`.
 /// Adjacent free blocks coalesce if their tags are equal. Every operation is O(log blocks), except `retag`: O(blocks of
 /// that tag). Not thread-safe: the owner locks.
 class suballocator {
@@ -30,9 +31,9 @@ class suballocator {
   struct block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;      ///< rounded size
-    std::uint64_t requested = 0;  ///< the size asked for, 0 while free
-    std::uint64_t segment = 0;    ///< address of the segment that holds it
-    std::uint64_t tag = clean;    ///< of a free block: the stream on which it was freed
+    std::uint64_t requested = 0;  ///< the requested size; 0 while free
+    std::uint64_t segment = 0;    ///< address of the segment that contains the block
+    std::uint64_t tag = clean;    ///< for a free block: the stream on which it was freed
     bool free = true;
   };
 
@@ -54,7 +55,7 @@ class suballocator {
   /// Adds a segment, as one free block tagged `clean`. It must not overlap another segment.
   void add_segment(std::uint64_t address, std::uint64_t bytes);
 
-  /// Allocates from the smallest free block that fits and is tagged `clean` or `tag`; nullopt if there is none.
+  /// Allocates from the smallest sufficient free block that is tagged `clean` or `tag`; nullopt if there is none.
   [[nodiscard]] std::optional<block> take(std::uint64_t bytes, std::uint64_t tag);
 
   /// Frees the block at `address` and tags it with `tag`; nullopt if no allocated block starts there.
@@ -66,7 +67,8 @@ class suballocator {
   /// Changes the tag of all free blocks tagged `from` to `to`, and coalesces them with their neighbors.
   void retag(std::uint64_t from, std::uint64_t to);
 
-  /// Removes segments that are entirely free and clean, highest address first, while `keep_bytes` stay reserved.
+  /// Removes segments that are entirely free and clean, highest address first, as long as at least `keep_bytes` stay
+  /// reserved.
   std::vector<segment> release(std::uint64_t keep_bytes);
 
   [[nodiscard]] totals stats() const noexcept;

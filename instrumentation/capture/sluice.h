@@ -1,13 +1,13 @@
 /* sluice.h: lets a program describe itself to the recorder. For C and C++; there is no library to link or build. Under
  * `sluice record` the functions are found in the preloaded library; otherwise each call only costs a load and a branch.
  *
- *   sluice_step(-1);                                    begins a step (-1: the one after the last)
+ *   sluice_step(-1);                                    begins a step (-1: the last step's number plus 1)
  *   sluice_push("forward"); ... sluice_pop();           a scope; scopes nest, per thread
  *   sluice_mark("loss was not finite");                 marks a point in time
- *   sluice_pause(); ... sluice_resume();                in between, only memory and these calls are recorded
- *   sluice_tag(weights, "weight", "layer1.weight");     says what a block holds; any address in the block works
+ *   sluice_pause(); ... sluice_resume();                in between, only memory and sluice_* calls are recorded
+ *   sluice_tag(weights, "weight", "layer1.weight");     names a block's content; any address in the block works
  *   sluice_block_alloc(p, bytes, device, "my pool");    a block of your own allocator, inside the driver's
- *   sluice_block_free(p);                               call it before the address may be reused
+ *   sluice_block_free(p);                               call this before the address can be reused
  *
  * Categories: "weight", "gradient", "optimizer state", "activation", "input", "workspace".
  * Both texts of a tag may be null. All functions may be called from any thread. */
@@ -44,11 +44,11 @@ static inline void* sluice_find_once_(void** kept, const char* name) {
 /** Returns 1 while this process is recorded, else 0. */
 static inline int sluice_recording(void) {
   typedef int (*type)(void);
-  int answer = 0;
-  SLUICE_CALL_("sluice_recording", type, answer = function())
-  return answer;
+  int result = 0;
+  SLUICE_CALL_("sluice_recording", type, result = function())
+  return result;
 }
-/** Begins step `number`, counted from 0; -1 means the one after the last. */
+/** Begins step `number`, counted from 0; -1 means the last step's number plus 1. */
 static inline void sluice_step(int64_t number) {
   typedef void (*type)(int64_t);
   SLUICE_CALL_("sluice_step", type, function(number))
@@ -78,7 +78,7 @@ static inline void sluice_tag(const void* address, const char* category, const c
   typedef void (*type)(const void*, const char*, const char*);
   SLUICE_CALL_("sluice_tag", type, function(address, category, name))
 }
-/** `device` is CUDA's device number. */
+/** Records that your own allocator has allocated a block. `device` is CUDA's device number. */
 static inline void sluice_block_alloc(const void* address, size_t bytes, int device, const char* allocator) {
   typedef void (*type)(const void*, size_t, int, const char*);
   SLUICE_CALL_("sluice_block_alloc", type, function(address, bytes, device, allocator))

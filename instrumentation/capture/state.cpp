@@ -29,7 +29,7 @@ bool gate::lock() noexcept {
   std::uint64_t begin = 0;
   while (held_.exchange(true, std::memory_order_acquire)) {
     if (stuck_.load(std::memory_order_relaxed)) return false;
-    const std::uint64_t now = collector::monotonic_now();
+    const std::uint64_t now = ring::monotonic_now();
     if (begin == 0) begin = now;
     if (now - begin > timeout_ns) {
       stuck_.store(true, std::memory_order_relaxed);
@@ -86,7 +86,7 @@ void remove_context(CUcontext handle) noexcept {
     if (state < context_entry::fresh || entry.handle.load() != handle) continue;
     if (state == context_entry::fresh) fresh_contexts.fetch_sub(1, std::memory_order_relaxed);
     contexts_gone.fetch_add(1, std::memory_order_release);
-    // The destroying call's entry edge has already closed it, unless the driver destroys it on its own.
+    // The entry of the destroying call has already closed the context, unless the driver destroys it on its own.
     entry.handle.store(nullptr);
     entry.state.store(context_entry::unused, std::memory_order_release);
   }
@@ -119,7 +119,7 @@ bool has_context(std::uint32_t device) noexcept {
 
 std::uint32_t device_of(std::uint32_t context_id) noexcept {
   const std::uint64_t packed = device_by_context[context_id % device_slots].load(std::memory_order_acquire);
-  if (packed == 0 || (packed >> 32) != context_id) return collector::no_device;
+  if (packed == 0 || (packed >> 32) != context_id) return ring::no_device;
   return static_cast<std::uint32_t>(packed) - 1;
 }
 
@@ -127,8 +127,8 @@ std::uint32_t device_of(std::uint32_t context_id) noexcept {
 
 namespace {
 
-/// Open addressing. A slot keeps its handle for ever (the driver reuses handles). `packed` is context and stream
-/// number, or 0 if unknown.
+/// A slot of a table with open addressing. Keeps its handle forever (the driver reuses handles). `packed` contains the
+/// context and the stream number, or 0 if unknown.
 struct stream_slot {
   std::atomic<std::uint64_t> handle{0};
   std::atomic<std::uint64_t> packed{0};
@@ -137,7 +137,7 @@ constexpr unsigned stream_slots = 4096;
 constexpr unsigned stream_probes = 16;
 stream_slot streams[stream_slots];
 
-/// The null stream gets a nonzero key too, so that no used slot has key 0.
+/// A handle's key in the table. Not 0 even for the null stream, because 0 marks an unused slot.
 std::uint64_t key_of(CUstream stream) { return reinterpret_cast<std::uint64_t>(stream) + 1; }
 unsigned slot_of(std::uint64_t key, std::uint32_t context, unsigned probe) {
   const std::uint64_t mixed = (key ^ (std::uint64_t{context} << 40)) * 0x9E3779B97F4A7C15U;
@@ -145,9 +145,9 @@ unsigned slot_of(std::uint64_t key, std::uint32_t context, unsigned probe) {
 }
 
 void announce_stream(CUstream stream, std::uint64_t key, std::uint64_t name = 0) {
-  collector::stream_record out{};
-  out.header.time = collector::now();
-  out.header.flags = stream == nullptr ? collector::flag_default_stream : 0U;
+  ring::stream_record out{};
+  out.header.time = ring::now();
+  out.header.flags = stream == nullptr ? ring::flag_default_stream : 0U;
   out.stream = key;
   out.handle = reinterpret_cast<std::uint64_t>(stream);
   out.name = name;
@@ -157,7 +157,7 @@ void announce_stream(CUstream stream, std::uint64_t key, std::uint64_t name = 0)
       driver.stream_priority(stream, &priority) == CUDA_SUCCESS) {
     out.priority = priority;
   }
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t packed) {
@@ -175,9 +175,9 @@ void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t pac
 constexpr std::uint32_t unasked = 0x8000'0000U;
 std::atomic<std::uint32_t> last_unasked{0};
 
-/// CUPTI's stream number, or the driver's, which differs for a later stream with the same handle. During a capture the
-/// driver must not be queried: cuStreamGetId etc. then fail and invalidate the capture (according to CCCL, and seen on
-/// an H200). cuStreamIsCapturing and cuStreamGetCaptureInfo are safe.
+/// Asks for a stream's number: CUPTI's or the driver's, either of which differs for a later stream with the same
+/// handle. During a capture, the driver must not be asked: cuStreamGetId etc. then fail and invalidate the capture
+/// (according to CCCL, and observed on an H200). cuStreamIsCapturing and cuStreamGetCaptureInfo are safe.
 bool ask_stream_number(CUcontext context, CUstream stream, bool per_thread_default, std::uint32_t& number) {
   if (!entry_points::in_use()) {
     return cupti.stream_id(context, stream, per_thread_default ? 1 : 0, &number) == CUPTI_SUCCESS;
@@ -221,7 +221,7 @@ SLUICE_RARE std::uint64_t find_stream(CUcontext context, std::uint32_t context_i
   }
   std::uint32_t number = 0;
   if (context == nullptr || !ask_stream_number(context, stream, per_thread_default, number)) return 0;
-  const std::uint64_t packed = collector::stream_key(context_id, number);
+  const std::uint64_t packed = ring::stream_key(context_id, number);
   if (cached) {
     remember_stream(key, context_id, packed);
     announce_stream(stream, packed);
@@ -244,11 +244,11 @@ SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_
 
 void name_stream(CUstream stream, std::uint64_t name) noexcept {
   if (entry_points::in_use() && captures.load(std::memory_order_relaxed) > 0)
-    return;  // Its context may not be queried now.
+    return;  // Its context must not be queried now.
   for (const context_entry& context : contexts) {
     const std::uint32_t state = context.state.load(std::memory_order_acquire);
     if (state != context_entry::fresh && state != context_entry::alive) continue;
-    // A stream belongs to one context: CUPTI knows it only there, and the driver can be asked which.
+    // A stream belongs to one context: CUPTI knows the stream only there, and the driver reports the context.
     CUcontext owner = nullptr;
     const bool elsewhere = entry_points::in_use() && driver.stream_context != nullptr &&
                            driver.stream_context(stream, &owner) == CUDA_SUCCESS && owner != context.handle.load();
@@ -278,14 +278,14 @@ std::atomic<bool> graph_pools[max_devices];
 SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> last_known_pool{0};
 
 void announce_pool(std::uint64_t handle, std::uint32_t device, const char* name) {
-  collector::pool_record record{};
-  record.header.time = collector::now();
+  ring::pool_record record{};
+  record.header.time = ring::now();
   record.pool = handle;
   record.device = device;
-  record.layer = raw(trace::layer::driver);  // The pool's own layer; its blocks are of the pool layer.
+  record.layer = raw(trace::layer::driver);  // The pool's own layer; its blocks are in the pool layer.
   record.kind = raw(trace::memory_kind::device);
-  record.name = collector::intern(name);
-  collector::emit(record);
+  record.name = ring::intern(name);
+  ring::emit(record);
 }
 }  // namespace
 
@@ -334,7 +334,7 @@ void remove_pool(std::uint64_t handle) noexcept {
 std::uint64_t current_pool(std::uint32_t device) noexcept {
   if (device >= max_devices || driver.device_get == nullptr || driver.device_pool == nullptr) return 0;
   std::uint64_t handle = current_pools[device].load(std::memory_order_acquire);
-  // During a capture, no query that may wait is made.
+  // During a capture, avoid queries that may wait.
   if (handle != 0 || captures.load(std::memory_order_relaxed) > 0) return handle;
   CUdevice number = 0;
   CUmemoryPool pool = nullptr;
@@ -357,7 +357,7 @@ void forget_current_pool(std::uint32_t device) noexcept {
 // --- graphs ----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// `call` is 0 during a change of `graph`.
+/// `call` is 0 while `graph` is being changed.
 struct graph_launch_slot {
   std::atomic<std::uint32_t> call{0};
   std::atomic<std::uint64_t> graph{0};

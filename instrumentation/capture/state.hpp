@@ -7,11 +7,11 @@
 #include "instrumentation/capture/start/cuda_api.hpp"
 
 /// State of the recorded process: contexts, streams, pools, and work whose device record is still outstanding. Fixed
-/// sizes, atomics, no locks on the callback paths. Nothing here is ever destroyed, because callbacks come until the
+/// sizes, atomics, no locks on the callback paths. Nothing here is ever destroyed, because callbacks arrive until the
 /// process ends.
 namespace sluice::capture {
 
-/// The number that represents an enum value of the trace model in records.
+/// The number that represents an enum value of the trace model in a record.
 template <class Enum>
 [[nodiscard]] constexpr std::uint8_t raw(Enum value) {
   return static_cast<std::uint8_t>(value);
@@ -21,8 +21,8 @@ inline constexpr unsigned max_devices = 32;
 inline constexpr unsigned max_contexts = 64;
 inline constexpr unsigned max_pools = 128;
 
-/// A spin lock with a timeout. The flush thread holds `sampler_gate` while it queries contexts and pools. Calls that
-/// destroy a context or a pool take it at their entry, where they hold no other lock.
+/// A spin lock with a timeout. The flush thread holds `sampler_gate` while it queries contexts and pools. The handlers
+/// of calls that destroy a context or a pool lock this gate at the call's entry, where they hold no other lock.
 class gate {
  public:
   /// Returns false after one second: the holder is stuck in the driver, e.g. after a GPU fault. Do not unlock then.
@@ -51,48 +51,50 @@ struct context_entry {
 extern context_entry contexts[max_contexts];
 /// True once any context has been created; before that, there is nothing to flush or sample.
 extern std::atomic<bool> any_context;
-/// Number of contexts that were added and not opened yet.
+/// The number of contexts that have been added but not opened yet.
 extern std::atomic<std::uint32_t> fresh_contexts;
 
-/// Clears contexts, streams, pools and outstanding work, when another recording begins in this process. No other part
-/// of this library may be running.
+/// Clears contexts, streams, pools and outstanding work. Call when another recording begins in this process, while no
+/// other part of this library is running.
 void forget_everything() noexcept;
 
-/// Adds a context that CUPTI reports as being created, or that is seen for the first time. It is not used before
-/// `open_context`. Returns false if it is already known.
+/// Adds a context that CUPTI reports as being created, or that is seen for the first time. The context is not used
+/// before `open_context`. Returns false if the context is already known.
 bool add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept;
 /// True if a context with CUPTI's (or our) number `id` was added. O(1), lock-free.
 [[nodiscard]] bool knows_context(std::uint32_t id) noexcept;
-/// Marks context `id` as usable, after a call in this context returned. One load, unless some context is new.
+/// Marks context `id` as usable. Call after a driver call in this context returned. Takes one load, unless some context
+/// is new.
 void open_context(std::uint32_t id) noexcept;
 void remove_context(CUcontext handle) noexcept;
 /// Call before a context is destroyed: stops sampling the context, or all contexts of `device` if `handle` is null.
 void close_contexts(CUcontext handle, std::uint32_t device) noexcept;
-/// Call after `close_contexts` and the destroying call: remaining contexts are usable (a primary one may have owners).
+/// Call after `close_contexts` and the destroying call: remaining contexts become usable again (a primary context may
+/// still have owners).
 void reopen_contexts() noexcept;
 
 /// True if a context of `device` is in use.
 [[nodiscard]] bool has_context(std::uint32_t device) noexcept;
 /// Number of destroyed contexts; a context number cached for a handle is valid while this is unchanged.
 extern std::atomic<std::uint32_t> contexts_gone;
-/// Without CUPTI: our own number for the calling thread's current context, which is announced the first time. A few
-/// loads; the first time it queries the driver. 0 if there are too many contexts.
+/// Without CUPTI: our own number for `current`, the calling thread's current context. Takes a few loads; the first call
+/// for a context queries the driver and announces the context. 0 if there are too many contexts.
 [[nodiscard]] std::uint32_t context_id_of(CUcontext current) noexcept;
-/// Without CUPTI: `context` is the one that cuDevicePrimaryCtxRetain returned for `device`.
+/// Without CUPTI: call after cuDevicePrimaryCtxRetain returned `context` for `device`.
 void note_primary_context(std::uint32_t device, CUcontext context) noexcept;
 /// Without CUPTI: call after a call that ended `context` or, if null, the primary context of `device`. That primary
 /// context is removed if no owner is left, or in any case if `whoever_holds_it`.
 void contexts_ended(CUcontext context, std::uint32_t device, bool whoever_holds_it) noexcept;
 
-/// True after one of several contexts of a device was destroyed: only the writer can tell which blocks that freed.
+/// True after one of several contexts of a device was destroyed: only the writer knows which blocks were freed with it.
 extern std::atomic<bool> live_blocks_unsure;
 
-/// The device of context number `id`; `collector::no_device` if unknown. O(1), lock-free.
+/// The device of context number `id`; `ring::no_device` if unknown. O(1), lock-free.
 [[nodiscard]] std::uint32_t device_of(std::uint32_t context_id) noexcept;
 
 // --- streams ---------------------------------------------------------------------------------------------------------
 
-/// The key of a stream (`collector::stream_key`). It holds the stream's number: CUPTI's, or the driver's in memory mode.
+/// The key of a stream (`ring::stream_key`). It contains the stream's number: CUPTI's, or the driver's in memory mode.
 /// For a new handle, asks for the number and announces the stream to the writer. Lock-free.
 [[nodiscard]] std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
                                           bool per_thread_default) noexcept;
@@ -110,7 +112,7 @@ struct pool_entry {
 };
 extern pool_entry pools[max_pools];
 
-/// Announces a pool, once. `name` is for display.
+/// Announces a pool to the writer, once. `name` is for display.
 void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noexcept;
 /// Announces a pool from which the program allocates, unless it is known. One load for the pool of the last call.
 void know_pool(std::uint64_t handle, std::uint32_t device) noexcept;
@@ -129,13 +131,14 @@ extern std::atomic<bool> memory_changed;
 
 // --- outstanding device work -----------------------------------------------------------------------------------------
 
-/// Calls whose activity record has not arrived yet, by correlation id. The watermark (the recording is complete up to
-/// it) stays before these calls. One word per call, so a launch rarely touches a cache line that the flush thread read:
+/// Calls whose activity record has not arrived yet, indexed by correlation id. The watermark (the time up to which the
+/// recording is complete) stays before these calls. There is one word per call, so a launch rarely accesses a cache
+/// line that the flush thread has read:
 ///
 ///   63          46          32                    0
 ///   | call / 16384 | stream, hashed | time / 32768 |        at slot call % 16384; 0: nothing outstanding
 ///
-/// If calls share a slot or streams share a hash, the watermark is early by at most one call.
+/// If calls share a slot or streams share a hash, the watermark is too early by at most one call.
 class pending_work {
  public:
   /// Adds a call at its entry, on its thread. `time` is on the rings' clock.
@@ -157,7 +160,7 @@ class pending_work {
   /// Removes a call whose activity record arrived.
   void delivered(std::uint32_t call, std::uint64_t stream) noexcept;
 
-  /// Notes that work enqueued on `stream` (0: on all streams) before `time` is done: the host has waited for it.
+  /// Call when the host has waited for a stream: work enqueued on `stream` (0: on all streams) before `time` is done.
   void is_done(std::uint64_t stream, std::uint64_t time) noexcept {
     done_[stream == 0 ? 0 : hash_of(stream)].store(static_cast<std::uint32_t>(time >> time_unit_bits) | 1U,
                                                    std::memory_order_relaxed);
@@ -168,8 +171,9 @@ class pending_work {
     std::uint64_t count;   ///< Calls with an outstanding record.
     std::uint64_t done;    ///< How many of these calls are known to be done on the device.
   };
-  /// Finds the start of the oldest call before `limit`. Drops calls that never get a record (e.g. an empty copy): in
-  /// two scans, a later call of their stream had been delivered. O(size); only one thread may scan.
+  /// Finds the start of the oldest call before `limit`. Drops calls that never get a record (e.g. an empty copy). These
+  /// are calls for which two scans found that the record of a later call on their stream had arrived. O(size); only one
+  /// thread may scan.
   summary scan(std::uint64_t limit) noexcept;
   /// Removes all calls. No other thread may use this meanwhile.
   void forget() noexcept;
@@ -189,7 +193,7 @@ class pending_work {
   static bool is_of(std::uint64_t word, std::uint32_t call) noexcept {
     return word != 0 && (word >> 46) == call / size;
   }
-  /// 1..16383; 0 in a word means that the stream is unknown.
+  /// A hash of a stream key: 1..16383. In a word, 0 means that the stream is unknown.
   static std::uint64_t hash_of(std::uint64_t stream) noexcept {
     return ((stream * 0x9E3779B97F4A7C15U) >> 40) % field_mask + 1;
   }
@@ -201,8 +205,8 @@ class pending_work {
 };
 extern pending_work pending;
 
-/// Stores which executable graph a launch used, by correlation id: the launch's later record has only CUPTI's number
-/// for the graph. Keeps the last 4096 launches. Lock-free.
+/// Stores which executable graph a launch used, by correlation id, because the launch's activity record contains only
+/// CUPTI's number for the graph. Keeps the last 4096 launches. Lock-free.
 void note_graph_launch(std::uint32_t call, std::uint64_t graph) noexcept;
 [[nodiscard]] std::uint64_t graph_of_launch(std::uint32_t call) noexcept;
 
@@ -216,9 +220,9 @@ extern std::atomic<bool> paused;
 
 /// Registers our buffers and clock with CUPTI, and enables the record kinds that need no context.
 void start_activity() noexcept;
-/// Disables all records. Flush before.
+/// Disables all activity records. Flush before this call.
 void stop_activity() noexcept;
-/// Tells CUPTI whether buffers are zeroed: ours are, another profiler's may not be.
+/// Informs CUPTI whether buffers are zeroed: ours are, another profiler's may not be.
 void promise_zeroed_buffers(bool zeroed) noexcept;
 /// Repeats the setup for existing contexts, after another profiler had CUPTI's records.
 void restart_activity() noexcept;
@@ -228,7 +232,7 @@ void resume_activity() noexcept;
 /// Starts the records of managed-memory migrations on `device`, which need a context.
 void start_migrations(std::uint32_t device) noexcept;
 /// Call if managed memory is allocated on `device` in a process recorded without CUPTI. Only CUPTI reports migrations,
-/// so it is opened the first time, which takes some milliseconds.
+/// so the first call opens CUPTI, which takes some milliseconds.
 void managed_memory_used(std::uint32_t device) noexcept;
 /// True if CUPTI makes records, so that its buffers must be collected.
 [[nodiscard]] bool cupti_delivers() noexcept;
@@ -243,9 +247,10 @@ struct buffer_counts {
 void wake_flushing() noexcept;
 /// Starts the flush thread of this process.
 bool start_flushing() noexcept;
-/// Asks the flush thread to flush now and waits until it has, at most `milliseconds`.
+/// Asks the flush thread to flush now and waits until it has done so, at most `milliseconds`.
 bool flush_now(int milliseconds) noexcept;
-/// Does the last flush, including incomplete records, and ends the flush thread. Waits at most `milliseconds`.
+/// Makes the flush thread flush for the last time, including incomplete records, and ends it. Waits at most
+/// `milliseconds`.
 bool finish_flushing(int milliseconds) noexcept;
 /// Resets the state in a forked child, which has no flush thread.
 void forget_flushing() noexcept;
@@ -254,7 +259,7 @@ void sample_pools() noexcept;
 /// Samples one pool and records it as `operation`.
 void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept;
 
-/// Says whether the program is ending. Contexts that end with the program are not recorded as frees of their blocks.
+/// Sets whether the program is ending. Contexts that end with the program are not recorded as frees of their blocks.
 void note_ending(bool ends) noexcept;
 
 /// CUPTI's callback for the driver API and for resources.

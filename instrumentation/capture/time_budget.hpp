@@ -9,16 +9,17 @@ namespace sluice::capture {
 /// first `begin`, plus `burst` once, plus the time by which the last piece of work exceeded the budget.
 class time_budget {
  public:
-  /// The most unspent time that can be saved up, in ns: enough for a program that copies all its weights at its start.
+  /// Maximum unspent time that can accumulate, in ns: enough for a program that copies all its weights at its start.
   static constexpr std::int64_t burst = 10'000'000;
 
-  /// Returns whether there is time for another piece of work now. `percent` is 1..100.
+  /// Returns true if there is time for another piece of work now. `percent` is 1..100.
   [[nodiscard]] bool begin(std::uint64_t now, unsigned percent) noexcept {
     if (!begun_) {
       begun_ = true;
       left_ = burst;
     } else if (now > last_) {
-      // A debt is at most the longest piece of work; of a very long gap, a part is enough to fill the bucket.
+      // A debt is at most as long as the longest piece of work, so a part of a very long gap is enough to fill the
+      // bucket.
       constexpr std::uint64_t longest_gap = std::uint64_t{1} << 50;
       const std::uint64_t gap = now - last_ < longest_gap ? now - last_ : longest_gap;
       left_ += static_cast<std::int64_t>(gap * percent / 100);
@@ -28,7 +29,7 @@ class time_budget {
     return left_ > 0;
   }
 
-  /// True if half of the most that can be saved up is there: enough for work that takes long and can be left out.
+  /// True if at least half of `burst` is left: enough for optional work that takes long.
   [[nodiscard]] bool is_ample() const noexcept { return left_ >= burst / 2; }
 
   /// Subtracts the time that the work took.

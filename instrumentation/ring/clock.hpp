@@ -9,9 +9,10 @@
 #include <x86intrin.h>
 #endif
 
-/// Clocks of a recorded process, for both sides. Reading the time-stamp counter (TSC) takes about 10 ns,
-/// `clock_gettime` 24 ns. So rings contain raw TSC values, and the writer converts them. No C++ library, no exceptions.
-namespace sluice::collector {
+/// The clocks of a recorded process; the writer reads them too. Reading the time-stamp counter (TSC) takes about 10 ns,
+/// `clock_gettime` 24 ns. So rings contain raw TSC values, which the writer converts. Uses no C++ library and no
+/// exceptions.
+namespace sluice::ring {
 
 /// True if the TSC runs at a constant rate, independent of the processor's frequency and sleep states.
 [[nodiscard]] inline bool tsc_usable() noexcept {
@@ -27,7 +28,8 @@ namespace sluice::collector {
 #endif
 }
 
-/// The TSC; 0 if the processor has none. Not serialized with the surrounding code: an error of a few ns is fine.
+/// The current value of the TSC; 0 if the processor has none. The read is not serialized with the surrounding code: an
+/// error of a few ns is acceptable.
 [[nodiscard]] inline std::uint64_t read_tsc() noexcept {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -36,11 +38,11 @@ namespace sluice::collector {
 #endif
 }
 
-/// The time of `clock` in nanoseconds. Async-signal-safe; does not change errno.
+/// The current time of `clock` in nanoseconds. Async-signal-safe; does not change errno.
 [[nodiscard]] inline std::uint64_t read_clock(clockid_t clock) noexcept {
   timespec t{};
   clock_gettime(clock, &t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace sluice::collector {
+namespace sluice::ring {
 
 inline constexpr std::uint64_t handle_key_factor = 0x9E3779B97F4A7C15U;
 
@@ -22,4 +22,4 @@ inline constexpr std::uint64_t handle_key_factor = 0x9E3779B97F4A7C15U;
   return key | (std::uint64_t{1} << 63);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -5,7 +5,7 @@
 #include "instrumentation/ring/record_types.hpp"
 
 /// Records of host activity and of the recording itself. Part of `records.hpp`, which describes the record format.
-namespace sluice::collector {
+namespace sluice::ring {
 
 struct range_record {
   record_header header;
@@ -14,8 +14,8 @@ struct range_record {
   std::uint64_t domain;
 };
 
-/// Begins a range that a separate record ends, so that the writer knows of it even if the process is
-/// killed inside. `id` 0: the range is on the thread's stack of `domain`. Otherwise any thread may end it.
+/// Begins a range, which a separate record ends: so the writer knows the range even if the process is killed inside
+/// it. If `id` is 0, the range nests on the thread's own stack of ranges in `domain`; otherwise any thread may end it.
 struct range_begin_record {
   record_header header;
   std::uint64_t id;
@@ -23,7 +23,7 @@ struct range_begin_record {
   std::uint64_t domain;
 };
 
-/// Ends range `id`. With `id` 0: the thread's innermost range in `domain`.
+/// Ends range `id` or, if `id` is 0, the thread's innermost range in `domain`.
 struct range_end_record {
   record_header header;
   std::uint64_t id;
@@ -57,7 +57,7 @@ struct message_record {
   std::uint64_t text;      ///< String key.
 };
 
-/// Reports lost records. The producer writes it as soon as a ring that was full has space again.
+/// Reports lost records. The producer writes this record as soon as a ring that was full has space again.
 struct loss_record {
   record_header header;  ///< `time`: time of the first loss.
   std::uint64_t end;     ///< Time of the last loss.
@@ -66,4 +66,4 @@ struct loss_record {
   std::uint64_t layers;  ///< Layers of the lost memory events, one bit each; 0: unknown.
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

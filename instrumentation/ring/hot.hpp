@@ -8,8 +8,8 @@
 /// touches megabytes of its own code and data, so each cache line and page that an event needs
 /// must be loaded again (20 to 90 ns per line, more per page). `bench_cold` measures this.
 
-/// Marks functions that run at each event; the linker groups them (.text.hot; lld only if asked to, see
-/// SLUICE_HOT_TOGETHER in cmake/toolchain.cmake). Put rare code into separate functions.
+/// Marks functions that run at each event; the linker groups them in .text.hot (lld does so only with the option that
+/// SLUICE_HOT_TOGETHER in cmake/toolchain.cmake sets). Put rarely executed code into separate functions.
 #define SLUICE_HOT [[gnu::hot]]
 #define SLUICE_RARE [[gnu::cold, gnu::noinline]]
 #define SLUICE_INLINE [[gnu::always_inline]] inline
@@ -21,7 +21,7 @@
 /// fit into the C library's reserve for late-loaded libraries (512 bytes, glibc.rtld.optional_static_tls).
 #define SLUICE_THREAD_LOCAL [[gnu::tls_model("initial-exec")]] constinit thread_local
 
-namespace sluice::collector {
+namespace sluice::ring {
 
 /// Prefetches the cache line of `address` for reading or writing. The address need not be readable.
 SLUICE_INLINE void expect_read(const void* address) noexcept { __builtin_prefetch(address, 0, 3); }
@@ -35,8 +35,8 @@ SLUICE_INLINE void expect_write(const void* address) noexcept {
 #endif
 }
 
-/// Adds to, or subtracts from, a number that only one thread at a time modifies and any thread may read.
-/// In assembly, because compilers do not merge a relaxed load and a relaxed store into one instruction.
+/// Adds `change` to a number that only one thread at a time modifies and any thread may read. Written in
+/// assembly, because compilers do not merge a relaxed load and a relaxed store into one instruction.
 SLUICE_INLINE void add_alone(std::atomic<std::int64_t>& to, std::int64_t change) noexcept {
 #if defined(__x86_64__)
   asm volatile("addq %1, %0" : "+m"(to) : "re"(change) : "cc");
@@ -52,8 +52,8 @@ SLUICE_INLINE void take_alone(std::atomic<std::int64_t>& from, std::int64_t chan
 #endif
 }
 
-/// Copies `bytes` bytes: few, and a multiple of 8. Avoids memcpy, whose code takes extra cache lines and
-/// pages. Copies word by word, as records are filled, because wider loads would wait for the preceding stores.
+/// Copies `bytes` bytes, a small multiple of 8. Avoids memcpy, whose code takes extra cache lines and pages. Copies
+/// word by word, because records are filled word by word: wider loads would wait for those stores.
 SLUICE_INLINE void copy_words(void* to, const void* from, std::size_t bytes) noexcept {
   auto* out = static_cast<char*>(to);
   const auto* in = static_cast<const char*>(from);
@@ -63,4 +63,4 @@ SLUICE_INLINE void copy_words(void* to, const void* from, std::size_t bytes) noe
   }
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

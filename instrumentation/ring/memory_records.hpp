@@ -5,7 +5,7 @@
 #include "instrumentation/ring/record_types.hpp"
 
 /// Records of memory: allocations, frees, pools, live sets. Part of `records.hpp`, which describes the record format.
-namespace sluice::collector {
+namespace sluice::ring {
 
 /// An allocation. `header.time` is the end of the call.
 struct alloc_record {
@@ -40,8 +40,9 @@ struct free_record {
   std::uint16_t reserved;
 };
 
-/// Introduces `key` for the properties that a pool's blocks on one stream share, so that their records can be short.
-/// Sent before the first record with the key, in the same ring. The key is a hash of the rest, equal in all processes.
+/// Defines `key` for the properties that a pool's blocks on one stream share, so that the blocks' records can be short.
+/// Sent before the first record with the key, in the same ring. The key is a hash of the other members, equal in all
+/// processes.
 struct pool_stream_record {
   record_header header;
   std::uint64_t key;
@@ -56,8 +57,8 @@ struct pool_stream_record {
   std::uint32_t reserved_too;
 };
 
-/// A short `alloc_record`; the pool_stream supplies the other values. The call begins and ends at `header.time`. The
-/// record may end after `pool_stream` or after `name`.
+/// A short `alloc_record`; the `pool_stream_record` supplies the other values. The call begins and ends at
+/// `header.time`. The record may end after `pool_stream` or after `name`.
 ///
 ///   0                16        24        32               40            48             56       64
 ///   | header         | address | bytes   | reserved_bytes | pool_stream | name, or end | parent |
@@ -67,11 +68,11 @@ struct pool_stream_alloc_record {
   std::uint64_t bytes;
   std::uint64_t reserved_bytes;
   std::uint64_t pool_stream;  ///< Key of a `pool_stream_record`.
-  std::uint64_t name;         ///< 0: the name of the pool_stream.
+  std::uint64_t name;         ///< String key; 0: the name in the `pool_stream_record`.
   std::uint64_t parent;       ///< As in `alloc_record`.
 };
 
-/// A short `free_record`; the pool_stream supplies the other values.
+/// A short `free_record`; the `pool_stream_record` supplies the other values.
 ///
 ///   0                16        24            32
 ///   | header         | address | pool_stream |
@@ -81,8 +82,8 @@ struct pool_stream_free_record {
   std::uint64_t pool_stream;
 };
 
-/// A short `alloc_record` of a block of device memory in the layer `framework`, whose call's start is unknown. A training
-/// makes more of these than of any other record: it fits into one cache line.
+/// A short `alloc_record` for device memory in the layer `framework`; the start of the call is unknown. Fits into one
+/// cache line, because training programs emit it more often than any other record.
 ///
 ///   0                16        24      32     40      48       56
 ///   | header         | address | bytes | name | stack | device |
@@ -90,12 +91,12 @@ struct framework_alloc_record {
   record_header header;
   std::uint64_t address;
   std::uint64_t bytes;
-  std::uint64_t name;  ///< As in `alloc_record`, like the rest.
+  std::uint64_t name;  ///< This and the other members: as in `alloc_record`.
   std::uint64_t stack;
   std::uint64_t device;
 };
 
-/// A short `free_record` of such a block.
+/// A short `free_record` for a block that a `framework_alloc_record` announced.
 struct framework_free_record {
   record_header header;
   std::uint64_t address;
@@ -160,14 +161,14 @@ struct device_memory_record {
 struct tag_record {
   record_header header;
   std::uint64_t address;
-  std::uint64_t name;      ///< String key; 0: none.
-  std::uint64_t category;  ///< String key; 0: none.
+  std::uint64_t name;      ///< String key; 0: no name.
+  std::uint64_t category;  ///< String key; 0: no category.
 };
 
 /// Live blocks, sent after memory events were lost. `count` groups of three words follow: address, bytes, and layer |
-/// kind << 8 | device << 16. A set consists of several such records, between a begin and an end record. Blocks that are
-/// missing in the set are freed, except in pools not managed by the driver. Blocks that are new in it count as older
-/// than the recording ("born before"). With `flag_estimated`, the set may be incomplete.
+/// kind << 8 | device << 16. A set consists of several such records; `last` marks the first and the final record. The
+/// writer treats known blocks that are missing from the set as freed, except in pools not managed by the driver, and
+/// blocks that it did not know as allocated before the recording. With `flag_estimated`, the set may be incomplete.
 struct live_set_record {
   record_header header;
   std::uint32_t count;
@@ -177,14 +178,15 @@ inline constexpr std::uint32_t live_set_part = 0, live_set_ends = 1, live_set_be
 
 /// Maximum number of blocks in a part. An empty ring of the smallest size can
 /// always take such a record as an ordinary one, including the padding before it.
-inline constexpr std::uint32_t most_in_live_set_part = 250;
+inline constexpr std::uint32_t max_in_live_set_part = 250;
 
-/// A block gets its timestamp shortly before the process's own table changes, and its thread may be suspended in
-/// between. So a set ignores blocks that changed less than these 20 ms before it began, and repairs only older losses.
+/// A block gets its timestamp shortly before the process's own table changes, and the thread may be suspended in
+/// between. So a set ignores blocks that changed less than this time before the set began, and repairs only older
+/// losses. In ns.
 inline constexpr std::int64_t live_set_motion_ns = 20'000'000;
 
 /// Live blocks of one of the program's own pools, sent by the owner of the pool. The set covers exactly that pool:
-/// known blocks of the pool that no part lists are freed (all of them, if there is no part).
+/// known blocks of the pool that are not in any part are freed (all of them, if there is no part).
 struct pool_live_set_record {
   record_header header;
   std::uint64_t pool;  ///< Pool key, as in `alloc_record`.
@@ -192,14 +194,15 @@ struct pool_live_set_record {
   std::uint32_t last;
 };
 
-/// The producer copy that wrote this has sent sets of all its pools since `since`. Its pools without a set are gone.
+/// The producer copy that wrote this record has sent a live set for each of its pools since `since`. Pools without a
+/// set were destroyed.
 struct live_sets_complete_record {
   record_header header;
   std::uint64_t since;  ///< Same clock as `header.time`.
 };
 
-/// Memory was exported to other processes or (`imported`) imported from one. Sent after its
-/// allocation record. `key` identifies the handle on both sides (see `key_of_handle`); 0: unknown.
+/// Memory was exported to other processes or, if `imported` is set, imported from another process. Sent after the
+/// memory's allocation record. `key` identifies the handle in both processes (see `key_of_handle`); 0: unknown.
 struct share_record {
   record_header header;
   std::uint64_t key;
@@ -210,4 +213,4 @@ struct share_record {
 };
 enum class shared_thing : std::uint32_t { block, physical, pool, pool_block };
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <initializer_list>
 
-namespace sluice::collector {
+namespace sluice::ring {
 namespace {
 
 /// Reads up to `size` bytes of a small /proc file. Returns 0 if it cannot be read.
@@ -91,4 +91,4 @@ void fill_identity(ring_identity& identity, std::int64_t rank) noexcept {
   }
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -12,7 +12,7 @@
 #include "instrumentation/ring/record_classes.hpp"
 #include "instrumentation/ring/ring_size.hpp"
 
-namespace sluice::collector {
+namespace sluice::ring {
 
 SLUICE_HOT_DATA constinit std::atomic<detail::phase> detail::current_phase{phase::off};
 SLUICE_HOT_DATA constinit std::atomic<clock_kind> detail::current_clock{clock_kind::tsc};
@@ -21,7 +21,7 @@ namespace {
 
 using namespace detail;
 
-/// The epoch that `emit` reads before the first `start`.
+/// The epoch that `emit` reads before the first `start`; always 0.
 constinit std::atomic<std::uint32_t> no_connection{0};
 
 }  // namespace
@@ -31,7 +31,7 @@ SLUICE_THREAD_LOCAL detail::thread_state detail::this_thread;
 
 namespace {
 
-SLUICE_HOT_DATA constinit forgetful* region = nullptr;
+SLUICE_HOT_DATA constinit fork_wiped_state* region = nullptr;
 constinit std::atomic<bool> environment_refused{false};  // `start` from the environment is tried only once.
 constinit std::atomic<std::uint32_t> last_epoch{0};
 constinit std::atomic<std::uint32_t> lineage{0};
@@ -57,12 +57,13 @@ bool prepare_process() noexcept {
   pthread_mutex_lock(&once);
   bool ready = region != nullptr;
   if (!ready) {
-    void* memory =
-        mmap(nullptr, sizeof(forgetful), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = mmap(nullptr, sizeof(fork_wiped_state), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED && pthread_key_create(&exit_key, end_thread) == 0) {
-      region = static_cast<forgetful*>(memory);  // Zero bytes are its initial state.
+      region = static_cast<fork_wiped_state*>(memory);  // Zero bytes are its initial state.
       // Linux before 4.14 cannot wipe on fork: a fork handler clears it there, but not after a raw clone.
-      if (madvise(memory, sizeof(forgetful), MADV_WIPEONFORK) != 0) pthread_atfork(nullptr, nullptr, forget_everything);
+      if (madvise(memory, sizeof(fork_wiped_state), MADV_WIPEONFORK) != 0)
+        pthread_atfork(nullptr, nullptr, forget_everything);
       epoch_in_force.store(&region->epoch, std::memory_order_release);
       ready = true;
     }
@@ -94,7 +95,7 @@ void begin_as_child(const region_lock&) noexcept {
   region->epoch.store(next_epoch(), std::memory_order_release);
 }
 
-/// Ends the connection `epoch`, unless a newer one has replaced it.
+/// Ends the connection `epoch`, unless a newer connection has replaced it.
 void deactivate(std::uint32_t epoch) noexcept {
   const region_lock lock(*region);
   if (region->epoch.load(std::memory_order_relaxed) != epoch) return;
@@ -116,7 +117,7 @@ void discard(ring_slot& slot) noexcept {
   slot.state.store(slot_state::empty, std::memory_order_release);
 }
 
-/// Takes a ring that an ended thread has left, or null. O(rings ever made).
+/// Takes a ring whose thread has ended; null if there is none. O(rings ever made).
 ring_slot* take_idle_ring(std::uint32_t epoch) noexcept {
   const std::size_t used = slots_used.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < used; ++i) {
@@ -173,19 +174,19 @@ connection destination_now() noexcept {
   return destination;
 }
 
-/// The last note about what was lost, if no ring counts it: until then a note is rewritten only now and then.
+/// Writes the final loss note if no ring counts the losses. Before that, the note is rewritten only occasionally.
 void leave_last_note() noexcept {
   if (region->ringless_events.load(std::memory_order_relaxed) == 0) return;
   const signals_held hold;
   say_why(destination_now(), last_reason.load(std::memory_order_relaxed));
 }
 
-/// For a program that ends without `stop`. Its rings stay open: they need no farewell.
+/// For a program that ends without `stop`. Its rings are not marked as closed; the writer sees that the process ended.
 [[gnu::destructor]] void leave_last_note_at_exit() noexcept {
   if (active()) leave_last_note();
 }
 
-/// Takes or makes a ring; null if that fails. Sets `epoch` to the connection that it belongs to.
+/// Takes or makes a ring; null if that fails. Sets `epoch` to the connection to which the ring belongs.
 ring_slot* take_ring(std::uint32_t& epoch) noexcept {
   connection to;
   {
@@ -235,7 +236,7 @@ ring_slot* ring_of_this_thread(thread_state& self) noexcept {
       --self.wait;
       return nullptr;
     }
-    // After a fork, begin_as_child must run first: then it is known whether the slot is ours.
+    // After a fork, begin_as_child must run first: only then is it known whether the slot is ours.
     std::uint32_t epoch = 0;
     {
       const region_lock lock(*region);
@@ -290,7 +291,7 @@ SLUICE_RARE void call_writer(const ring_slot& slot) noexcept {
   if (gone) deactivate(slot.epoch.load(std::memory_order_relaxed));
 }
 
-/// Called when a record was dropped. Checks now and then whether the writer still exists.
+/// Called when a record was dropped. Checks occasionally whether the writer still exists.
 SLUICE_RARE void after_drop(const ring_slot& slot) noexcept {
   const std::uint64_t lost = slot.ring.unreported_loss();
   const bool time_to_ask = lost >= 64 && (lost & (lost - 1)) == 0;
@@ -413,7 +414,7 @@ bool start(const producer_options& options) {
 bool start(const char* socket_name, const producer_options& options) {
   const errno_keeper keep_errno;
   connection to;
-  if (socket_name == nullptr || !parse_door(socket_name, to.to) || !prepare_process()) return false;
+  if (socket_name == nullptr || !parse_writer_address(socket_name, to.to) || !prepare_process()) return false;
   {
     const signals_held hold;
     const region_lock lock(*region);
@@ -482,7 +483,7 @@ SLUICE_HOT bool emit_with(record_header* record, record_type type, std::size_t b
 
 std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept {
   pool_stream.key = pool_stream_key(pool_stream);
-  // If it might be dropped, do not send it: that would be one more loss, and its blocks can do without it.
+  // Not sent if it might be dropped: that would be another loss, and its blocks can use full records instead.
   return has_room(sizeof pool_stream) && emit(pool_stream) ? pool_stream.key : 0;
 }
 
@@ -588,4 +589,4 @@ void message(unsigned level, const char* text) noexcept {
   emit(said);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

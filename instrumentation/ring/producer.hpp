@@ -10,16 +10,16 @@
 /// The recorded process's side of a recording: one ring per thread, in shared memory that
 /// the writer process also maps, so that written records survive `kill -9`. Uses no C++
 /// library and no exceptions. The capture library and the runtime each link their own
-/// copy. Two copies in one process use separate rings; the writer merges them by time.
+/// copy. Two copies in one process use separate rings; the writer merges their records by time.
 ///
 /// The library that contains this code must not be unloaded (link with -z nodelete): ending threads call into it.
 ///
 /// Thread-safety: any thread may call any function. If a signal handler interrupts `emit` and emits,
 /// its record is dropped and counted. errno does not change. A typical call takes no lock and
-/// allocates nothing. A thread's first call makes its ring: a memfd, sent over the Unix socket from
-/// the environment variable `SLUICE_SOCKET`. If a ring is full, records are dropped and counted, and
-/// a `loss_record` follows when there is space. After fork, the child's first call connects anew.
-namespace sluice::collector {
+/// allocates nothing. A thread's first call makes the thread's ring: a memfd, sent over the Unix socket that
+/// the environment variable `SLUICE_SOCKET` names. If a ring is full, records are dropped and counted, and
+/// a `loss_record` follows when there is space. After a fork, the child's first call opens a new connection.
+namespace sluice::ring {
 
 /// The environment variable with the writer's sockets and the secret. protocol.hpp describes its format.
 inline constexpr const char* socket_variable = "SLUICE_SOCKET";
@@ -29,11 +29,11 @@ struct producer_options {
   std::size_t ring_bytes = std::size_t{1} << 20;  ///< Ring size per thread; a power of two.
 };
 
-/// Connects to the writer that `socket_variable` names. If that fails, returns false, also at all later
-/// calls in this process; then each `emit` costs one load and a branch. Does nothing if already connected.
+/// Connects to the writer that `socket_variable` names. If that fails, this call and all later ones in this
+/// process return false; then each `emit` costs one load and a branch. Does nothing if already connected.
 bool start(const producer_options& options = {});
 
-/// Connects to the given writer, for example of a recording that the program makes itself. Ends any earlier connection.
+/// Connects to the writer at `socket_name`, for example if the program records itself. Ends any earlier connection.
 bool start(const char* socket_name, const producer_options& options);
 
 namespace detail {
@@ -47,10 +47,11 @@ extern std::atomic<clock_kind> current_clock;
   return detail::current_phase.load(std::memory_order_relaxed) == detail::phase::active;
 }
 
-/// Ends the connection; the writer drains the rest. Later calls are ignored until the next `start`.
+/// Ends the connection; the writer drains the remaining records. Later calls are ignored until the next `start`.
 void stop() noexcept;
 
-/// The current time on the clock chosen at `start`. Returns 0 for `simulated_ns`: only the simulated device knows that.
+/// The current time on the clock chosen at `start`; 0 for `simulated_ns`, because only the simulated device knows that
+/// time.
 [[nodiscard]] inline std::uint64_t now() noexcept {
   const clock_kind clock = detail::current_clock.load(std::memory_order_relaxed);
   if (clock == clock_kind::tsc) [[likely]]
@@ -61,16 +62,16 @@ void stop() noexcept;
 /// The current CLOCK_MONOTONIC time in ns, for records with `flag_monotonic`.
 [[nodiscard]] std::uint64_t monotonic_now() noexcept;
 
-/// Writes a record to the calling thread's ring. Set `record.header.time` before; type and length
-/// are filled in. Returns false if the record was dropped (and counted), or if nothing is recorded.
+/// Writes a record to the calling thread's ring. The caller sets `record->time`; this function fills in type and
+/// length. Returns false if the record was dropped (and counted), or if nothing is recorded.
 bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noexcept;
 
-/// Like `emit_bytes`, but appends `words` words to the record. In total at most maximum_record_bytes (8 KiB).
+/// Like `emit_bytes`, but appends `words` words to the record; at most maximum_record_bytes (8 KiB) in total.
 bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
                std::size_t words) noexcept;
 
-/// Sends the properties that many pool blocks share, on the calling thread's ring, and fills in their key. Returns the
-/// key, for this thread and fork children until the next `start`; 0 if it was not sent, or nothing is recorded.
+/// Sends properties that many pool blocks share, on the calling thread's ring. Returns their key, which is valid for
+/// this thread and forked children until the next `start`; 0 if the record was not sent, or nothing is recorded.
 std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept;
 
 /// True if the calling thread has recorded something since `start`.
@@ -95,8 +96,8 @@ bool emit(Record record) noexcept {
 }
 
 /// The key of a text: its hash. Sends a `string_record` the first time this process uses the text. O(length),
-/// lock-free. Texts are cut off at 4 KiB. Null and empty texts give 0. Keys are only valid until the next
-/// `start`, because a new writer does not know the texts. A child of a fork may use its parent's keys.
+/// lock-free. Texts are cut off at 4 KiB. The key of a null or empty text is 0. Keys are only valid until the next
+/// `start`, because a new writer does not know the texts. A forked child may use its parent's keys.
 std::uint64_t intern(const char* text) noexcept;
 std::uint64_t intern(const char* text, std::size_t length) noexcept;
 
@@ -106,10 +107,10 @@ inline constexpr std::size_t maximum_frames = 256;
 /// a `stack_record` at the first use in this process. O(count), lock-free. Ignores frames beyond `maximum_frames`.
 std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept;
 
-/// The key of the stack `frames`, continued by the stack with key `base` (0: none). Otherwise as intern_stack.
+/// Like `intern_stack`, for the stack `frames` continued by the stack with key `base` (0: none).
 std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept;
 
-/// The key that `intern_stack_on` gives this stack, which must not be empty or have more than `maximum_frames`. Sends
+/// The key that `intern_stack_on` gives this stack, which must have between 1 and `maximum_frames` frames. Sends
 /// nothing: use `knows_frame` to find out whether the stack was sent.
 [[nodiscard]] std::uint64_t stack_key(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept;
 
@@ -120,17 +121,18 @@ std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t* frames, st
 /// True if the record of the frame or stack `key` was sent, or if nothing is recorded. O(1), lock-free.
 [[nodiscard]] bool knows_frame(std::uint64_t key) noexcept;
 
-/// Call shortly before an event on this thread: prefetches the memory for its record, without waiting.
+/// Call shortly before an event on this thread: prefetches the memory for the event's record, without waiting.
 void expect_event() noexcept;
 
 /// Sends the frame's record and marks its key as sent. Two threads may both send the same frame.
 void introduce_frame(frame_record frame) noexcept;
 
-/// Sends a `module_record`, unless this process already sent an equal one with this `round` (a number that the caller
-/// chooses). True: it was sent now or before, or nothing is recorded. O(1), lock-free.
+/// Sends a `module_record`, unless this process already sent an equal record with this `round` (a number that the
+/// caller chooses). Returns true if the record has been sent, now or earlier, or if nothing is recorded. O(1),
+/// lock-free.
 bool introduce_module(module_record module, std::uint64_t round) noexcept;
 
 /// Interns `text` and sends a `message_record`; `level` is a trace::severity.
 void message(unsigned level, const char* text) noexcept;
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -7,9 +7,9 @@
 #include "instrumentation/ring/producer_state.hpp"
 
 /// The fast path of `emit`, inlined into callers for which a function call would
-/// take about as long as the work itself. Private to the producer, to pools, and to the capture
+/// take about as long as the work itself. Used only by the producer, by pools, and for the capture
 /// library's most frequent events.
-namespace sluice::collector {
+namespace sluice::ring {
 
 namespace detail {
 
@@ -28,19 +28,21 @@ struct outgoing {
   std::size_t extra_bytes;
 };
 
-/// Handles the case that the calling thread has no ring, or needs a new one.
+/// Replaces the whole emit if the calling thread has no ring, needs a new one, or is already inside an emit.
 SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept;
 /// Replaces `put_simply` and `end_emit` if the ring is full or at its end, or if the reader must be woken.
 SLUICE_RARE bool finish_slowly(std::uint32_t in_force, const outgoing& out) noexcept;
 
-// Each emit is begin_emit, a simple put, end_emit; slow cases are tail calls, so the caller must save no registers.
+// Each emit is begin_emit, a simple put, end_emit. Slow cases are tail calls, so that the caller need not save
+// registers.
 
-/// False: the thread has no ring of the current connection, or is inside an emit (signal handler). Use `emit_slowly`.
+/// Returns false if the caller must use `emit_slowly`: the thread has no ring of the current connection, or this is a
+/// signal handler that interrupted an emit.
 [[nodiscard]] SLUICE_INLINE bool begin_emit(std::uint32_t& in_force) noexcept {
   in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
   if (this_thread.epoch != in_force) [[unlikely]]
     return false;
-  // A signal handler that interrupts this and emits sees an epoch that is not in force: one check for both cases.
+  // A signal handler that interrupts this emit sees an epoch that is not in force: one check covers both cases.
   this_thread.epoch = thread_state::in_emit;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return true;
@@ -51,7 +53,7 @@ SLUICE_INLINE void end_emit(std::uint32_t in_force) noexcept {
   this_thread.epoch = in_force;
 }
 
-/// A record of words only, as a struct in memory, which the slow functions need.
+/// A record that consists of words only, as a struct in memory: the slow functions need that.
 template <class... Words>
 struct words_in_memory {
   record_header header{};
@@ -82,7 +84,7 @@ SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... res
   return true;
 }
 
-/// Handles what the fast path of `emit_touch` does not.
+/// Handles the cases that the fast path of `emit_touch` does not.
 SLUICE_RARE bool emit_touch_slowly(touch_record record, const std::uint64_t* words) noexcept;
 
 }  // namespace detail
@@ -100,7 +102,7 @@ SLUICE_INLINE bool emit_touch(const touch_record& record, const std::uint64_t* w
   return done || detail::emit_touch_slowly(record, words);
 }
 
-/// Emit the short records of a framework's block. Like `emit_bytes`, but faster.
+/// These two emit the short records of a framework's block. Like `emit_bytes`, but faster.
 SLUICE_INLINE bool emit_framework_alloc(std::uint64_t time, std::uint64_t address, std::uint64_t bytes,
                                         std::uint64_t name, std::uint64_t stack, std::uint32_t device) noexcept {
   return detail::emit_words(record_type::framework_alloc, time, address, bytes, name, stack, std::uint64_t{device});
@@ -109,7 +111,8 @@ SLUICE_INLINE bool emit_framework_free(std::uint64_t time, std::uint64_t address
   return detail::emit_words(record_type::framework_free, time, address);
 }
 
-/// Emit short records for a pool_stream sent by `introduce_pool_stream` on this thread. Like `emit_bytes`, but faster.
+/// These two emit short records that use the key of a pool_stream, which `introduce_pool_stream` must have sent on this
+/// thread. Like `emit_bytes`, but faster.
 SLUICE_INLINE bool emit_pool_stream_alloc(std::uint64_t time, std::uint64_t pool_stream, std::uint64_t address,
                                           std::uint64_t bytes, std::uint64_t reserved_bytes) noexcept {
   return detail::emit_words(record_type::pool_stream_alloc, time, address, bytes, reserved_bytes, pool_stream);
@@ -125,4 +128,4 @@ SLUICE_INLINE bool emit_pool_stream_free(std::uint64_t time, std::uint64_t pool_
   return detail::emit_words(record_type::pool_stream_free, time, address, pool_stream);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

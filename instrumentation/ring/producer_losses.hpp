@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-namespace sluice::collector {
+namespace sluice::ring {
 
 /// The number of allocations and frees that this copy of the producer has lost since `start`.
 /// Not for hot paths: reads every ring, and takes the lock under which rings are made.
 [[nodiscard]] std::uint64_t lost_memory_events() noexcept;
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

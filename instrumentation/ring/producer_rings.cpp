@@ -16,7 +16,7 @@
 #include "instrumentation/ring/producer_emit.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 
-namespace sluice::collector {
+namespace sluice::ring {
 
 namespace {
 
@@ -52,7 +52,7 @@ int make_memory_file(std::size_t bytes) noexcept {
 
 namespace detail {
 
-region_lock::region_lock(forgetful& region) noexcept : region_(region) {
+region_lock::region_lock(fork_wiped_state& region) noexcept : region_(region) {
   while (region_.lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
 }
 
@@ -99,7 +99,7 @@ int connect_to(const connection& to) noexcept {
 }
 
 /// Sends the ring's descriptor. Does not raise SIGPIPE; never blocks.
-bool send_file(int to, int file, const door& writer) noexcept {
+bool send_file(int to, int file, const writer_address& writer) noexcept {
   hello greeting;
   memcpy(greeting.secret, writer.secret, sizeof greeting.secret);
   iovec part{&greeting, sizeof greeting};
@@ -121,13 +121,14 @@ bool send_file(int to, int file, const door& writer) noexcept {
   return sent == static_cast<ssize_t>(sizeof greeting);
 }
 
-/// A number from this copy's address. Two copies only collide if they are a multiple of 128 GiB apart.
+/// A number computed from this copy's address. Two copies have the same number only if their addresses differ by a
+/// multiple of 128 GiB.
 std::uint32_t number_of_copy() noexcept {
   alignas(64) static constexpr char here[64] = {};
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&here) / sizeof here) | 1U << 31;
 }
 
-/// The capacity of the next ring, in bytes: as asked for, or less if the program may not make a file of that size.
+/// The capacity of the next ring, in bytes: as requested, or less if the program may not make a file of that size.
 std::size_t allowed_ring_bytes(std::size_t asked) noexcept {
   const std::size_t most = file_size_limit();
   while (asked > minimum_ring_bytes && ring_data_offset + asked > most) asked /= 2;
@@ -180,7 +181,8 @@ namespace {
 
 constexpr std::size_t longest_note_name = sizeof(sockaddr_un::sun_path) + 64;
 
-/// The path of this process's note, beside the writer's socket. False: the writer accepts no notes.
+/// Makes the path of this process's note, in the folder of the writer's socket. Returns false if the writer accepts no
+/// notes.
 bool note_name(const connection& to, const char* ending, char (&name)[longest_note_name]) noexcept {
   const char* slash = strrchr(to.to.path, '/');
   if (slash == nullptr) return false;
@@ -229,7 +231,7 @@ bool introduce_thread(ring_slot& slot) noexcept {
   thread.tid = static_cast<std::uint64_t>(syscall(SYS_gettid));
   prctl(PR_GET_NAME, thread.name);
   if (slot.tid == thread.tid && memcmp(slot.name, thread.name, sizeof slot.name) == 0) return true;
-  // If it might be dropped, do not try: the loss that counts is that of the records after it.
+  // Not attempted if it might be dropped: only losses of the records after it should be counted.
   if (!slot.ring.fits(sizeof thread) || !slot.ring.put(&thread.header, record_type::thread, sizeof thread))
     return false;
   slot.tid = thread.tid;
@@ -295,4 +297,4 @@ SLUICE_HOT std::uint64_t stack_key(const std::uint64_t* frames, std::size_t coun
   return detail::hash_words(frames, count, count + base);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

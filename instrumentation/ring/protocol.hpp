@@ -7,17 +7,20 @@
 #include <cstdint>
 #include <cstring>
 
-/// How a ring reaches the writer: by a SOCK_SEQPACKET Unix socket. Each ring uses one connection and one message,
-/// to which its memfd is attached; then the connection is closed. So a recorded program keeps no descriptor of ours
-/// open: it may close all its descriptors, or run out of them, without data loss. All other data is in the ring.
+/// Defines how a ring reaches the writer: by a SOCK_SEQPACKET Unix socket. Each ring uses one connection and one
+/// message, to which the ring's memfd is attached; then the connection is closed. So a recorded program keeps no
+/// descriptor of ours open: it may close all its descriptors, or run out of them, without data loss. All other data is
+/// in the ring.
 ///
-/// `SLUICE_SOCKET` contains the addresses. Socket names are public, so it also has a secret for the recorded program:
+/// `SLUICE_SOCKET` contains the addresses. Socket names are public, so it also contains a secret, by which the writer
+/// recognizes the recorded program:
 ///
 ///   32 hexadecimal digits, "@name" of an abstract socket, then optionally ":" and the path of a second socket
 ///
-/// The second socket is in a folder that only the recorder's user can enter. It is tried first: other users cannot
-/// flood it, and it works in other network namespaces. The first one also works in a chroot and after a change of user.
-namespace sluice::collector {
+/// The second socket is in a folder that only the recorder's user can enter. The producer tries it first: other users
+/// cannot flood it, and it works in other network namespaces. The first socket also works in a chroot and after a
+/// change of user.
+namespace sluice::ring {
 
 inline constexpr std::size_t secret_bytes = 16;
 
@@ -31,11 +34,11 @@ struct hello {
 static_assert(sizeof(hello) == 32);
 
 /// The contents of `SLUICE_SOCKET`.
-struct door {
+struct writer_address {
   static constexpr std::size_t longest_name = sizeof(sockaddr_un::sun_path);
   unsigned char secret[secret_bytes] = {};
   char name[longest_name] = {};  ///< "@name" in the abstract namespace.
-  char path[longest_name] = {};  ///< Empty if there is none.
+  char path[longest_name] = {};  ///< Path of the second socket; empty if there is none.
 };
 
 namespace detail {
@@ -45,8 +48,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Parses the contents of `SLUICE_SOCKET`. False if `text` is not in the format of this version.
-[[nodiscard]] inline bool parse_door(const char* text, door& to) noexcept {
+/// Parses the contents of `SLUICE_SOCKET`. Returns false if `text` is not in the format of this version.
+[[nodiscard]] inline bool parse_writer_address(const char* text, writer_address& to) noexcept {
   to = {};
   for (unsigned char& byte : to.secret) {
     const int high = detail::hexadecimal_digit(*text);
@@ -57,16 +60,17 @@ namespace detail {
   }
   const char* colon = std::strchr(text, ':');
   const std::size_t characters = colon == nullptr ? std::strlen(text) : static_cast<std::size_t>(colon - text);
-  if (*text != '@' || characters < 2 || characters >= door::longest_name) return false;
+  if (*text != '@' || characters < 2 || characters >= writer_address::longest_name) return false;
   std::memcpy(to.name, text, characters);
   if (colon == nullptr) return true;
   const std::size_t rest = std::strlen(colon + 1);
-  if (rest == 0 || rest >= door::longest_name) return false;
+  if (rest == 0 || rest >= writer_address::longest_name) return false;
   std::memcpy(to.path, colon + 1, rest);
   return true;
 }
 
-/// The address of a socket: "@name" is in the abstract namespace, otherwise a path. False if it does not fit.
+/// Makes the address of socket `name`: "@name" is in the abstract namespace, any other name is a path. Returns false if
+/// the name does not fit into `address`.
 [[nodiscard]] inline bool socket_address(const char* name, sockaddr_un& address, socklen_t& length) noexcept {
   const std::size_t characters = std::strlen(name);
   if (characters < 2 || characters >= sizeof address.sun_path) return false;
@@ -80,10 +84,11 @@ namespace detail {
 }
 
 /// A process that cannot send a ring leaves a note in the second socket's folder: a dangling symbolic link whose target
-/// tells what was lost and why. A link needs no descriptor and no file size. Its name is this prefix, then the pid:
+/// describes what was lost and why. A link needs no descriptor, and no limit on file sizes applies to it. Its name is
+/// this prefix and the pid:
 inline constexpr const char* note_prefix = "lost-";
 
-/// Why a process, or some of its threads, had no ring. Notes contain the letter, which works across versions.
+/// Why a process, or some of its threads, had no ring. Notes contain the letter, which means the same in all versions.
 enum class no_ring_reason : char {
   descriptors = 'd',  ///< EMFILE, ENFILE: no more open files for the process or the system.
   file_limit = 'f',   ///< The process's limit on file sizes (RLIMIT_FSIZE) is below a ring's size.
@@ -92,4 +97,4 @@ enum class no_ring_reason : char {
   slots = 's',        ///< More threads at once than can be recorded.
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -3,11 +3,12 @@
 #include "core/trace/model/kinds.hpp"
 #include "instrumentation/ring/records.hpp"
 
-/// Which records have priority when a ring fills up. The capture library uses it, too: no C++ library, no exceptions.
-namespace sluice::collector {
+/// Defines which records have priority when a ring fills up. Part of the capture library too, so this header uses no
+/// C++ library and no exceptions.
+namespace sluice::ring {
 
-/// True for memory events and for the records that define keys used in them. Such records may use the ring's reserved
-/// part, so that kernels and copies cannot displace them.
+/// True for records that kernels and copies must not displace: memory events, definitions of keys and graphs, live
+/// sets, messages, faults and reports of losses. They may use the part of the ring that is closed to other records.
 [[nodiscard]] constexpr bool uses_reserve(record_type type) {
   switch (type) {
     case record_type::string:
@@ -49,7 +50,7 @@ namespace sluice::collector {
   }
 }
 
-/// True for the events that memory totals depend on. If one is lost, totals are not exact any more.
+/// True for allocations and frees. If such a record is lost, memory totals are no longer exact.
 [[nodiscard]] constexpr bool is_memory_event(record_type type) {
   switch (type) {
     case record_type::alloc:
@@ -71,7 +72,8 @@ inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) -
   return layer_bits{1} << static_cast<unsigned>(layer);
 }
 
-/// The layers whose live set becomes inexact if `record` is lost. A pool_stream belongs to the pool layer.
+/// The layers whose live set becomes inexact if `record` is lost. Short records with a pool_stream belong to the pool
+/// layer.
 [[nodiscard]] inline layer_bits layers_of(record_type type, const record_header* record) {
   switch (type) {
     case record_type::alloc:
@@ -89,4 +91,4 @@ inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) -
   }
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 /// The record types, and the header of all records. Part of `records.hpp`.
-namespace sluice::collector {
+namespace sluice::ring {
 
 enum class record_type : std::uint16_t {
   padding = 0,  ///< Fills the space before the end of the ring.
@@ -83,15 +83,15 @@ enum record_flag : std::uint32_t {
   flag_default_stream = 32,
   flag_registered = 64,
   flag_ipc = 128,
-  /// All times in this record are already CLOCK_MONOTONIC ns, whatever
-  /// the ring's clock is (CUPTI's activity records use that clock).
+  /// All times in this record are CLOCK_MONOTONIC ns, whatever the ring's
+  /// clock is. CUPTI's activity records use CLOCK_MONOTONIC.
   flag_monotonic = 256,
-  /// For a `loss_record`: the ring itself reports it, so the ring's own counter includes these losses.
+  /// For a `loss_record`: the ring lost these records itself, so its counters in the header include them.
   flag_of_ring = 512,
-  /// For an allocation: if the block is already live, it is now held once more, and needs one more free to end it.
+  /// For an allocation: if the block is already live, its use count grows by one, so one more free is needed to end it.
   flag_shared = 1024,
   /// For an allocation: a graph's memory node. The graph, and any graph made from it, owns the address while it exists.
   flag_graph = 2048,
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

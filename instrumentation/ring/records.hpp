@@ -11,18 +11,19 @@
 #include "instrumentation/ring/work_records.hpp"
 
 /// The data that a recorded process sends to the writer: plain records in a ring of shared memory. The ring's reader
-/// trusts nothing and checks every length. A record has a multiple of 8 bytes and begins with `record_header`.
+/// trusts nothing and checks every length. The size of a record is a multiple of 8 bytes; it begins with a
+/// `record_header`.
 ///
 ///   0        2        4                8                16
 ///   | type   | words  | flags          | time           | payload ...                  |
 ///
-/// The writer does all joining (calls with activity, allocations with frees), ids and look-ups. Keys
-/// are only valid in their process: a device is an index from a `device_record`, a context is CUPTI's
-/// context id, a stream is `stream_key(context, CUPTI stream id)`, a string is the 64-bit hash from
-/// its `string_record`. The capture library uses this header, too: no C++ library, no exceptions.
-namespace sluice::collector {
+/// The writer joins records (calls with activity, allocations with frees), assigns ids and looks up keys. Keys
+/// are only valid in their process: the key of a device is the index in its `device_record`; of a context, CUPTI's
+/// context id; of a stream, `stream_key(context, CUPTI stream id)`; of a string, the 64-bit hash in its
+/// `string_record`. This header is part of the capture library too: it uses no C++ library and no exceptions.
+namespace sluice::ring {
 
-/// The clock of a ring's times. In a simulated process, the simulated clock is the only one.
+/// The clock of a ring's times. A process that uses the simulated device has only the simulated clock.
 enum class clock_kind : std::uint32_t { tsc = 0, monotonic_ns = 1, simulated_ns = 2 };
 
 [[nodiscard]] constexpr std::uint64_t stream_key(std::uint32_t context, std::uint32_t stream) {
@@ -96,4 +97,4 @@ SLUICE_RECORD(framework_alloc);
 SLUICE_RECORD(framework_free);
 #undef SLUICE_RECORD
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -9,24 +9,26 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/record_classes.hpp"
 
-/// A ring of records in memory shared by two processes: one thread writes, the writer process reads. Published
-/// records survive the death of either process. The producer is part of the recorded program: no C++ library,
-/// no locks, no allocation. Whatever the other side writes, the worst effect is a dropped record.
+/// A ring of records in memory shared by two processes: a thread of the recorded program (the producer) writes, and the
+/// writer process (the consumer) reads. Published records stay readable if either process is killed. The producer uses
+/// no C++ library and no locks, and allocates nothing. Whatever the other process stores in the ring, the worst effect
+/// is a dropped record.
 ///
 ///   byte 0        64          128             192                    256      320          4096       4096 + capacity
-///   | what it is | head      | tail, gone    | lost: total, memory, | closed | who it is  |  ...     | records ...   |
-///   |            |           |               | first, last, layers  | lost   | (identity) |          |               |
+///   | format     | head      | tail, gone    | lost: total, memory, | closed | process    |  ...     | records ...   |
+///   |            |           |               | first, last, layers  | lost   | identity   |          |               |
 ///   | written    | by the    | by the        | by the producer      | by its | once       |
 ///   | once       | producer  | consumer      |                      | process|
 ///
-/// `head` and `tail` count bytes and never wrap. A record is at `position & (capacity - 1)` and is contiguous:
-/// if it would cross the end, a padding record fills the end (only type and words, if 8 bytes are left). `head`
-/// is stored with release after the record, so a reader that loads it with acquire sees only complete records.
-namespace sluice::collector {
+/// `head` and `tail` count bytes and never wrap. A record is at `position & (capacity - 1)` and is contiguous: if it
+/// would cross the end, a padding record fills the space before the end (only type and words, if 8 bytes are left).
+/// `head` is stored with release after the record, so a reader that loads `head` with acquire sees only complete
+/// records.
+namespace sluice::ring {
 
 inline constexpr std::uint64_t ring_magic = 0x676e'6972'6563'6c73;  // "slcering" in a dump.
 inline constexpr std::uint32_t ring_version = 4;
-/// Rings of this version and later are compatible with the current one.
+/// The oldest ring version that the current code can read.
 inline constexpr std::uint32_t oldest_ring_version = 2;
 inline constexpr std::size_t ring_data_offset = 4096;
 inline constexpr std::size_t minimum_ring_bytes = std::size_t{1} << 14;
@@ -38,11 +40,11 @@ inline constexpr std::size_t maximum_text_bytes = 4096;
 struct ring_identity {
   std::uint64_t start_time;  ///< Process start, in clock ticks since boot (/proc/PID/stat, field 22).
   std::uint64_t image;       ///< Changes with each exec: a hash of the kernel's random bytes (AT_RANDOM).
-  std::int64_t rank;         ///< From the launcher's environment; -1: none.
+  std::int64_t rank;         ///< From the launcher's environment; -1: no rank.
   std::uint32_t pid;         ///< As seen by the process; may differ outside its container.
   std::uint32_t parent_pid;
   std::uint32_t command_bytes;
-  std::uint32_t copy;  ///< Which copy of the producer in the process; 0: unknown.
+  std::uint32_t copy;  ///< Number of the producer copy in the process; 0: unknown.
   char boot_id[40];
   char host[64];
   char command[2048];  ///< The arguments, separated by spaces.
@@ -61,8 +63,8 @@ struct ring_header {
 
   alignas(64) std::atomic<std::uint64_t> lost_events;  ///< Total; `loss_record`s report them in parts.
   std::atomic<std::uint64_t> lost_memory_events;
-  std::atomic<std::uint64_t> first_lost;  ///< Times of the losses that are not yet reported.
-  std::atomic<std::uint64_t> last_lost;
+  std::atomic<std::uint64_t> first_lost;   ///< Time of the first loss that is not yet reported.
+  std::atomic<std::uint64_t> last_lost;    ///< Time of the latest loss.
   std::atomic<std::uint64_t> lost_layers;  ///< Layers of the unreported lost memory events; 0: unknown.
 
   alignas(64) std::atomic<std::uint32_t> closed;  ///< The producer has finished: no more records.
@@ -77,7 +79,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 [[nodiscard]] constexpr std::size_t round_up_to_words(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 
-/// The producer's end of a ring. For one thread at a time; a hand-over to another thread needs release and acquire.
+/// The producer's end of a ring. Used by one thread at a time; passing it to another thread needs release and acquire.
 class ring_producer {
  public:
   ring_producer() = default;
@@ -102,15 +104,16 @@ class ring_producer {
 
   [[nodiscard]] ring_header* header() const noexcept { return header_; }
 
-  /// Writes one record: `bytes` of `record` (a multiple of 8), then `extra_bytes` of `extra`, padded with
-  /// zeros. Fills in type and length. False: no space; counted as lost. About 5 ns for a record of 100 bytes.
+  /// Writes one record: `bytes` bytes of `record` (a multiple of 8), then `extra_bytes` bytes of `extra`, padded with
+  /// zeros. Fills in type and length. If there is no space, counts the record as lost and returns false. Takes about
+  /// 5 ns for a record of 100 bytes.
   SLUICE_INLINE bool put(record_header* record, record_type type, std::size_t bytes, const void* extra = nullptr,
                          std::size_t extra_bytes = 0) noexcept {
     return put_simply(record, type, bytes, extra, extra_bytes) || put_slowly(record, type, bytes, extra, extra_bytes);
   }
 
-  /// The fast path of `put`, sufficient in nearly all cases. False: nothing was
-  /// written, use `put_slowly`. True: done, and the reader need not be woken.
+  /// The fast path of `put`, sufficient in nearly all cases. Returns false if nothing was written: then use
+  /// `put_slowly`. If it returns true, the reader need not be woken.
   [[nodiscard]] SLUICE_INLINE bool put_simply(record_header* record, record_type type, std::size_t bytes,
                                               const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
@@ -120,7 +123,8 @@ class ring_producer {
     return true;
   }
 
-  /// `put_simply` for memory events without flags, made of words only: stored from registers. `rest`: words after time.
+  /// `put_simply` for memory events without flags that consist of words only; the words are stored directly from
+  /// registers. `rest`: the words after the time.
   template <class... Words>
   [[nodiscard]] SLUICE_INLINE bool put_words_simply(record_type type, std::uint64_t time, Words... rest) noexcept {
     constexpr std::size_t length = sizeof(record_header) + sizeof...(rest) * sizeof(std::uint64_t);
@@ -138,7 +142,8 @@ class ring_producer {
     return true;
   }
 
-  /// The same for an ordinary record that ends with `count` words of `more`, of at most `maximum_record_bytes`.
+  /// Like `put_words_simply`, for a record that is not `uses_reserve` and ends with `count` words of `more`. The record
+  /// has at most `maximum_record_bytes` bytes.
   template <class... Words>
   [[nodiscard]] SLUICE_INLINE bool put_words_and_more_simply(record_type type, std::uint64_t time,
                                                              const std::uint64_t* more, std::size_t count,
@@ -169,22 +174,22 @@ class ring_producer {
     return written;
   }
 
-  /// Call shortly before a record: prefetches the cache lines that it will be written to.
+  /// Call shortly before writing a record: prefetches the cache lines to which it will be written.
   SLUICE_INLINE void expect_record() const noexcept {
     const char* place = data_ + (head_ & (capacity_ - 1));
     expect_write(place);
     expect_write(place + 64);
-    expect_write(place + 128);  // Nothing is past the end; that does no harm.
+    expect_write(place + 128);  // Harmless past the end of the ring.
     expect_write(&header_->head);
   }
 
-  /// True if an ordinary record of `bytes` would fit now.
+  /// True if a record of `bytes` bytes that is not `uses_reserve` would fit now.
   [[nodiscard]] bool fits(std::size_t bytes) noexcept {
     const std::size_t to_end = capacity_ - (head_ & (capacity_ - 1));
     return has_room(bytes <= to_end ? bytes : to_end + bytes, ordinary_limit());
   }
 
-  /// True once each time the ring becomes half full: then the
+  /// Returns true once each time the ring becomes half full: then the
   /// reader should be woken, because it only polls at intervals.
   [[nodiscard]] bool wants_reader() noexcept {
     const bool wants = wants_reader_;
@@ -192,7 +197,8 @@ class ring_producer {
     return wants;
   }
 
-  /// Number of lost records that no loss_record has reported yet. The header also has it, in case this process dies.
+  /// The number of lost records that no `loss_record` has reported yet. The ring's header also contains the losses, in
+  /// case the process is killed.
   [[nodiscard]] std::uint64_t unreported_loss() const noexcept { return lost_ - reported_; }
 
  private:
@@ -236,7 +242,7 @@ class ring_producer {
 
     char* place = data_ + offset;
     if (length > to_end) [[unlikely]] {
-      // The end of the ring may have only 8 bytes, so only type and length are written.
+      // Only 8 bytes may be left before the end of the ring, so only type and length are written.
       const std::uint16_t padding[4] = {static_cast<std::uint16_t>(record_type::padding),
                                         static_cast<std::uint16_t>(to_end / 8), 0, 0};
       std::memcpy(place, padding, sizeof padding);
@@ -250,7 +256,7 @@ class ring_producer {
   SLUICE_INLINE void write_at(char* place, record_header* record, record_type type, std::size_t bytes,
                               const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
-    // One store: a load that spans several smaller recent stores would wait until they reach the cache.
+    // A single store, because a load that spans several smaller recent stores would wait until they reach the cache.
     const std::uint64_t first = first_word(type, length, record->flags);
     std::memcpy(place, &first, sizeof first);
     copy_words(place + sizeof first, reinterpret_cast<const char*>(record) + sizeof first, bytes - sizeof first);
@@ -268,12 +274,13 @@ class ring_producer {
     head_ = head;
     header_->head.store(head, std::memory_order_release);
     // The next cache lines are in the reader's core. Prefetching them now makes them available in time for writing.
-    // This skips the first lines of a lap: an address past the ring's end is unmapped or harmless to prefetch.
+    // The first lines of a lap are not prefetched: there, the address is past the ring's end, which is harmless.
     expect_write(place + write_ahead);
     if (length > 64) expect_write(place + write_ahead + 64);
   }
 
-  /// Fetching a line takes as long as writing a few records. Prefetching further ahead (2 KiB) brings no gain.
+  /// How far ahead of `head_` lines are prefetched, in bytes. Fetching a line takes as long as writing a few records.
+  /// Prefetching further ahead (2 KiB) is not faster.
   static constexpr std::size_t write_ahead = 768;
 
   /// Records that are not `uses_reserve` must leave the last quarter of the ring free.
@@ -286,7 +293,8 @@ class ring_producer {
     return head_ - tail_ + needed <= limit;
   }
 
-  /// Ignores a tail outside [tail_, head_]: it is invalid, and unread records must not be overwritten.
+  /// Reads the consumer's tail. A tail outside [tail_, head_] is invalid and ignored, so that no unread record is
+  /// overwritten.
   void look_at_tail() noexcept {
     const std::uint64_t tail = header_->tail.load(std::memory_order_acquire);
     if (tail - tail_ > head_ - tail_) return;
@@ -302,7 +310,8 @@ class ring_producer {
     publish_loss();
   }
 
-  /// The time of the loss. A record's own time may be device time or on another clock.
+  /// The current time on the ring's clock, as the time of a loss: a record's own time may be device time or on another
+  /// clock. With the simulated clock, the record's own time.
   [[nodiscard]] std::uint64_t time_of_loss(std::uint64_t record_time) const noexcept {
     switch (clock_) {
       case clock_kind::tsc:
@@ -328,7 +337,7 @@ class ring_producer {
     header_->lost_events.store(lost_, std::memory_order_release);
   }
 
-  /// Waits for space below the ordinary limit, so that reports do not use up the reserve while the ring stays full.
+  /// Reports only if there is space below the ordinary limit: reports must not use up the reserve of a full ring.
   SLUICE_RARE void report_loss() noexcept {
     if (!has_room(maximum_record_bytes < capacity_ / 4 ? maximum_record_bytes : capacity_ / 4, ordinary_limit()))
       return;
@@ -354,11 +363,11 @@ class ring_producer {
   std::uint64_t memory_simple_until_ = 0;  ///< Limit of `head_` for memory events, which may use the whole ring.
   // Members that only some records need.
   std::uint64_t next_look_ = 0;  ///< When `head_` reaches this, check the fill level.
-  std::uint64_t tail_ = 0;       ///< Last known value; the real tail is the same or further.
+  std::uint64_t tail_ = 0;       ///< Last known value of `tail`, which may have advanced since.
   std::uint64_t lost_ = 0, reported_ = 0;
   std::uint64_t lost_memory_ = 0, reported_memory_ = 0;
   clock_kind clock_ = clock_kind::tsc;
   bool wants_reader_ = false;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

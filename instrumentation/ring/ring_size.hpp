@@ -7,17 +7,17 @@
 
 #include "instrumentation/ring/ring.hpp"
 
-/// The size of a ring. Uses libc only: it is part of recorded programs.
-namespace sluice::collector {
+/// The size of a ring. Uses only libc, because this code is part of recorded programs.
+namespace sluice::ring {
 
-/// The smallest power of two that holds `asked` bytes, clamped to the minimum and maximum ring size.
+/// The smallest power of two that is at least `asked`, clamped to the minimum and maximum ring size.
 [[nodiscard]] inline std::size_t sensible_ring_bytes(std::size_t asked) noexcept {
   std::size_t bytes = minimum_ring_bytes;
   while (bytes < asked && bytes < maximum_ring_bytes) bytes *= 2;
   return bytes;
 }
 
-/// Parses `text` as a whole number; returns `otherwise` if it is anything else. Changes errno.
+/// Parses `text` as a whole number; returns `otherwise` if `text` is null or anything else. Changes errno.
 [[nodiscard]] inline std::size_t number_or(const char* text, std::size_t otherwise) noexcept {
   if (text == nullptr || *text < '0' || *text > '9') return otherwise;
   char* end = nullptr;
@@ -26,4 +26,4 @@ namespace sluice::collector {
   return *end == '\0' && errno == 0 ? number : otherwise;
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

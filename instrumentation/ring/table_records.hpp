@@ -4,8 +4,8 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Definitions of keys, and facts about the process. Part of `records.hpp`, which describes the record format.
-namespace sluice::collector {
+/// Records that define keys or describe the process. Part of `records.hpp`, which describes the record format.
+namespace sluice::ring {
 
 /// Defines string `key`; `length` bytes of UTF-8 follow, padded with zeros to a multiple of 8.
 struct string_record {
@@ -14,7 +14,7 @@ struct string_record {
   std::uint64_t length;
 };
 
-/// The first record of a ring's new owner: all later records are of this thread.
+/// The first record of a ring's new owner: all later records of the ring belong to this thread.
 struct thread_record {
   record_header header;
   std::uint64_t tid;
@@ -32,7 +32,7 @@ struct device_record {
   std::uint32_t link_generation, link_width;
   std::uint32_t compute_major, compute_minor;
   std::uint64_t attainable_h2d, attainable_d2h;  ///< Bytes/s; 0: not measured.
-  std::uint64_t peer_peak;                       ///< Bytes/s in one direction over NVLink; 0: none, or unknown.
+  std::uint64_t peer_peak;                       ///< Bytes/s in one direction over NVLink; 0: no NVLink, or unknown.
 };
 
 struct context_record {
@@ -47,7 +47,7 @@ struct stream_record {
   std::uint64_t stream;  ///< `stream_key`.
   std::uint64_t handle;
   std::int64_t priority;
-  std::uint64_t name;  ///< String key; 0: none.
+  std::uint64_t name;  ///< String key; 0: no name.
 };
 
 struct pool_record {
@@ -65,7 +65,7 @@ struct counter_record {
   std::uint64_t counter;
   std::uint64_t name;
   std::uint32_t unit;    ///< trace::counter_unit
-  std::uint32_t device;  ///< `no_device`: not of a device.
+  std::uint32_t device;  ///< `no_device`: independent of devices.
 };
 inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
 
@@ -91,7 +91,7 @@ struct stack_record {
   std::uint64_t base;  ///< Stack key; 0: the stack ends here.
 };
 
-/// A code file was loaded, or was found loaded. Replaces earlier modules whose addresses it overlaps.
+/// A code file that the process has loaded, now or earlier. It replaces earlier modules at overlapping addresses.
 struct module_record {
   record_header header;
   std::uint64_t path;        ///< String key.
@@ -101,7 +101,7 @@ struct module_record {
   std::uint64_t build_id_bytes;
 };
 
-/// The program names a thread: its own or another one.
+/// The program has named a thread: the calling thread or another.
 struct thread_name_record {
   record_header header;
   std::uint64_t tid;
@@ -114,4 +114,4 @@ struct mode_record {
   std::uint64_t mode;  ///< trace::recording_mode
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

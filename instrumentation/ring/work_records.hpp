@@ -5,10 +5,10 @@
 #include "instrumentation/ring/record_types.hpp"
 
 /// Records of calls and device work, including graphs. Part of `records.hpp`, which describes the record format.
-namespace sluice::collector {
+namespace sluice::ring {
 
-/// A driver call, written when it returns; `header.time` is its start.
-/// For a copy it contains the addresses, which the activity record lacks.
+/// A driver call, written when the call returns; `header.time` is its start. For a
+/// copy, this record contains the addresses, which CUPTI's activity record lacks.
 struct api_call_record {
   record_header header;
   std::uint64_t end;
@@ -23,14 +23,14 @@ struct api_call_record {
   std::uint32_t context;
 };
 
-/// What is known of the content that a call copies from the host or to it.
+/// What a `content_record` states about the data that a call copies to or from the host.
 enum class content_stage : std::uint8_t {
-  source,   ///< The hash of what will be copied from the host. Comes before the call's api_call_record.
+  source,   ///< The hash of data that will be copied from the host. Comes before the call's api_call_record.
   awaited,  ///< A copy to the host: the hash follows as `arrived`. Comes before the call's api_call_record.
-  arrived,  ///< The hash of what has been copied to the host. It may come long after the call, from another thread.
+  arrived,  ///< The hash of data that was copied to the host. May be sent long after the call, by another thread.
 };
 
-/// A hash of what a call copies.
+/// A hash of the data that a call copies.
 struct content_record {
   record_header header;
   std::uint64_t hash;
@@ -51,7 +51,7 @@ struct copy_record {
   std::uint64_t destination;
   std::uint64_t graph_node;
   std::uint32_t device;
-  std::uint32_t peer;  ///< `no_device` unless it is a peer copy.
+  std::uint32_t peer;  ///< The other device of a peer copy; else `no_device`.
   std::uint32_t correlation;
   std::uint8_t direction;         ///< trace::direction
   std::uint8_t source_kind;       ///< trace::memory_kind
@@ -102,7 +102,8 @@ struct migration_record {
   std::uint16_t reserved;
 };
 
-/// Type `event_record`: a CUDA event was recorded on `stream`. Type `event_wait`: `stream` was made to wait for it.
+/// Type `event_record`: a CUDA event was recorded on `stream`. Type `event_wait`: `stream` was made to wait for the
+/// event.
 struct event_edge_record {
   record_header header;
   std::uint64_t event;  ///< The driver's handle.
@@ -130,13 +131,13 @@ struct graph_launch_record {
   std::uint32_t device;
   std::uint32_t correlation;
 };
-/// Set in the key of a graph whose instantiation was not recorded.
+/// This bit is set in the key of a graph whose instantiation was not recorded.
 inline constexpr std::uint64_t foreign_graph_bit = std::uint64_t{1} << 63;
 
-/// The parameters of a launch may point into blocks, which it may therefore use: `count` words of its parameters follow.
-/// A word names the innermost block that contained this address at `header.time`, the start of the call; most words that
-/// are no addresses are left out. If the words are many, several records follow one another, of the same time and
-/// correlation.
+/// Parameter words of a launch that may be addresses: the launch may use the blocks into which they point. `count`
+/// words follow. A word refers to the innermost block that contained this address at `header.time`, the start of the
+/// call. Most words that are not addresses are omitted. A launch with many words is split into several records with the
+/// same time and correlation.
 struct touch_record {
   record_header header;
   std::uint64_t stream;
@@ -152,7 +153,7 @@ struct node_touch_record {
   std::uint64_t stream;
   std::uint64_t name;   ///< String key of the kernel or copy call; 0: unchanged.
   std::uint64_t graph;  ///< The graph or executable graph; 0: the graph that contains the node.
-  std::uint64_t node;   ///< The node's handle; 0: unknown, the node is new.
+  std::uint64_t node;   ///< The node's handle; 0: unknown, because the node is new.
   std::uint32_t correlation;
   std::uint32_t count;
   std::uint32_t more;  ///< 1: continues the previous record with more blocks of the same node.
@@ -163,7 +164,7 @@ struct node_touch_record {
 struct child_graph_record {
   record_header header;
   std::uint64_t graph;  ///< 0: the graph that contains the node.
-  std::uint64_t node;   ///< The node's handle; 0: unknown, the node is new.
+  std::uint64_t node;   ///< The node's handle; 0: unknown, because the node is new.
   std::uint64_t child;
 };
 
@@ -187,7 +188,7 @@ struct graph_call_record {
 struct graph_definition_record {
   record_header header;
   std::uint64_t graph;   ///< The key: its handle. A handle that is reused denotes a new graph from here on.
-  std::uint64_t source;  ///< Key of the graph it was instantiated from; 0: none.
+  std::uint64_t source;  ///< Key of the graph from which it was instantiated; 0: it is not an executable graph.
   std::uint64_t nodes;
   std::uint64_t name;
 };
@@ -198,21 +199,21 @@ struct fault_record {
   record_header header;
   std::uint64_t end;
   std::uint64_t name;    ///< String key of the call.
-  std::uint64_t stream;  ///< `stream_key` of the call; 0: none.
+  std::uint64_t stream;  ///< `stream_key` of the call; 0: the call has no stream.
   std::int64_t status;
   std::uint32_t context;
   std::uint32_t correlation;
   std::uint64_t count;
 };
 
-/// The single copies of a batch call: `count` groups of three words follow: source, destination, bytes (0:
-/// unknown), starting with copy number `first`. Several such records make up a batch, before the call's own record.
+/// Some of the individual copies of a batch call, from number `first` on. `count` groups of three words follow: source,
+/// destination, bytes (0: unknown). Several such records, before the call's own record, describe a whole batch.
 struct copy_parts_record {
   record_header header;
-  std::uint64_t total;  ///< Copies in the call; those beyond a limit are not listed.
+  std::uint64_t total;  ///< Number of copies in the call; copies beyond a limit are not listed.
   std::uint64_t count;
   std::uint32_t correlation;
   std::uint32_t first;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -16,7 +16,7 @@
 
 namespace sluice::runtime {
 
-/// The common base of all adaptors: holds the upstream resource and reports the upstream's device and memory space.
+/// The common base of all adaptors: owns a share of the upstream resource and reports its device and memory space.
 class resource_adaptor : public memory_resource {
  public:
   /// Throws error if `upstream` is null.
@@ -39,10 +39,11 @@ struct logged_call {
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;  ///< native handle, 0 for the default stream
   std::uint64_t thread = 0;  ///< Linux thread id (gettid) of the caller
-  std::int64_t time_ns = 0;  ///< since the adaptor was made, on CLOCK_MONOTONIC
+  std::int64_t time_ns = 0;  ///< since the adaptor was created, on CLOCK_MONOTONIC
 };
 
-/// Logs every call. Added cost per call: the sink's run time, and a mutex, so that only one thread runs the sink.
+/// Logs every call. Each call additionally costs the sink's run time and a mutex, so that only one thread at a time
+/// runs the sink.
 class logging_resource_adaptor final : public resource_adaptor {
  public:
   /// `sink` must not throw and must not use this adaptor.
@@ -50,11 +51,12 @@ class logging_resource_adaptor final : public resource_adaptor {
   /// Writes CSV lines to `out` in the format of RMM's log. The first line is the header:
   /// Thread,Time,Action,Pointer,Size,Stream. Times are in ns. `out` must outlive the adaptor.
   logging_resource_adaptor(resource_ptr upstream, std::ostream& out);
-  /// Writes CSV lines in RMM's log format to the file `path`, which is replaced. Throws error if it cannot be written.
+  /// Writes CSV lines in RMM's log format to the file `path`, replacing an existing file. Throws error if the file
+  /// cannot be written.
   logging_resource_adaptor(resource_ptr upstream, const std::string& path);
   ~logging_resource_adaptor() override;
 
-  /// Flushes buffered log lines to the stream or file. Does nothing if the adaptor was made with a sink.
+  /// Flushes buffered log lines to the stream or file. Does nothing if the adaptor was created with a sink.
   void flush();
 
  protected:
@@ -72,18 +74,18 @@ class logging_resource_adaptor final : public resource_adaptor {
   std::function<void(const logged_call&)> sink_;
 };
 
-/// Counts of what passed through a statistics_resource_adaptor: requested bytes (before any rounding), and blocks.
+/// Totals of a statistics_resource_adaptor: requested bytes (before any rounding) and blocks.
 struct allocation_statistics {
   struct quantity {
-    std::uint64_t current = 0;  ///< allocated and not freed
+    std::uint64_t current = 0;  ///< amount that is allocated and not freed
     std::uint64_t peak = 0;     ///< the highest value of `current`
     std::uint64_t total = 0;    ///< sum of all allocations so far
   };
   quantity bytes, blocks;
-  std::uint64_t failed = 0;  ///< allocations that threw
+  std::uint64_t failed = 0;  ///< number of allocations that threw
 };
 
-/// Counts allocations and frees. Each call locks a mutex for the counting only, not for the upstream call.
+/// Counts allocations and frees. Each call locks a mutex while it counts, but not during the upstream call.
 class statistics_resource_adaptor final : public resource_adaptor {
  public:
   explicit statistics_resource_adaptor(resource_ptr upstream) : resource_adaptor(std::move(upstream)) {}
@@ -103,7 +105,7 @@ class statistics_resource_adaptor final : public resource_adaptor {
 };
 
 /// Limits the number of bytes that are allocated at the same time. Counts requested sizes, before any rounding.
-/// Beyond the limit, allocate() throws out_of_memory, and a recording gets a failed-allocation event.
+/// Beyond the limit, allocate() throws out_of_memory and records a failed allocation.
 class limiting_resource_adaptor final : public resource_adaptor {
  public:
   /// With `limit_bytes` 0, every allocation fails.
@@ -123,18 +125,19 @@ class limiting_resource_adaptor final : public resource_adaptor {
   std::atomic<std::uint64_t> allocated_{0};
 };
 
-/// Retries failed allocations. When the upstream throws out_of_memory, the callbacks are called, the last one
-/// added first, until one returns true ("I have freed something"). Then the allocation is tried again. If every
-/// callback returns false, the caller gets the error of the last attempt. Other errors are passed on at once.
+/// Retries failed allocations. If the upstream throws out_of_memory, the adaptor calls its callbacks, most recently
+/// added first, until one returns true (it freed something), and then retries the allocation. If every callback
+/// returns false, the caller gets the error of the last attempt. Other errors are passed on immediately.
 class failure_callback_resource_adaptor final : public resource_adaptor {
  public:
-  /// A callback may free memory (also in the upstream, or in a pool that is growing over this resource), allocate,
-  /// and throw; the caller gets the exception. If a callback always returns true, the allocation is retried forever.
+  /// A callback may free memory (also in the upstream, or in a pool that is growing on top of this resource) and
+  /// allocate. It may also throw: the caller of allocate() gets the exception. If a callback always returns true, the
+  /// allocation is retried forever.
   using callback = std::function<bool(const out_of_memory& failure)>;
 
   explicit failure_callback_resource_adaptor(resource_ptr upstream, callback on_failure = {});
 
-  /// Adds a callback. It is called before the existing ones.
+  /// Adds a callback, which is called before the existing callbacks.
   void add(callback on_failure);
 
  protected:

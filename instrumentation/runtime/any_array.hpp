@@ -15,7 +15,7 @@ namespace sluice::runtime {
 
 enum class element_kind : std::uint8_t { integer, unsigned_integer, floating, brain_float, complex, boolean };
 
-/// An element type: kind, and size in bits. For complex numbers the size covers both parts.
+/// An element type: kind, and size in bits (for complex numbers, the size of both parts together).
 struct element_type {
   element_kind kind = element_kind::integer;
   std::uint16_t bits = 0;
@@ -53,7 +53,7 @@ struct element_type_of<std::complex<T>> {
 class any_array {
  public:
   /// Strides are in elements. `first` is the byte offset in `memory` of the element with all indices 0; with negative
-  /// strides, elements may lie before it. Throws error if an extent is negative, the size overflows, an element lies
+  /// strides, elements may precede it. Throws error if an extent is negative, the size overflows, an element is
   /// outside the memory, or elements are misaligned (complex numbers need the alignment of one part). O(axes).
   any_array(device_span<std::byte> memory, std::size_t first, element_type type, std::vector<std::int64_t> extents,
             std::vector<std::int64_t> strides, bool read_only = false);
@@ -79,6 +79,7 @@ class any_array {
     return runtime::is_contiguous(extents_, strides_, order);
   }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+  /// The memory that contains the elements.
   [[nodiscard]] const device_span<std::byte>& memory() const noexcept { return memory_; }
   [[nodiscard]] device_ref device() const { return memory_.device(); }
   [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
@@ -95,7 +96,7 @@ class any_array {
     for (std::size_t axis = 0; axis < Rank; ++axis) extents[axis] = extents_[axis];
     for (std::size_t axis = 0; axis < Rank; ++axis) strides[axis] = strides_[axis];
     if (size_ == 0) return device_array<T, Rank>(device_span<T>(nullptr, 0, {}, space(), device()), extents);
-    // The first element may not lie at a multiple of sizeof(T) bytes: count whole values from the offset `from`.
+    // The offset of the first element need not be a multiple of sizeof(T): count whole values from the offset `from`.
     const std::size_t before = first_ / sizeof(T), from = first_ % sizeof(T);
     auto* const begin = reinterpret_cast<T*>(memory_.data() + from);
     const device_span<T> values(begin, (memory_.size() - from) / sizeof(T), memory_.owner(), space(), device());

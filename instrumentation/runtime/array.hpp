@@ -42,7 +42,7 @@ class basic_array {
   [[nodiscard]] device_ref device() const { return memory_.device(); }
   [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
 
-  /// ravel, reshape, transpose, slice: new views of the same memory, as strided_view makes them, with the same errors.
+  /// ravel, reshape, transpose and slice return new views of the same memory; semantics and errors as in strided_view.
   [[nodiscard]] Array<T, 1> ravel(storage_order order = storage_order::c) const {
     return {memory_, view_.ravel(order)};
   }
@@ -63,14 +63,14 @@ class basic_array {
   }
 
  private:
-  // Throws error unless every element lies inside the memory. The view may come from any caller.
+  // Throws error unless every element is inside the memory: callers may pass any view.
   void require_inside() const {
     if (view_.empty()) return;
     const offset_range offsets = offsets_of(view_.extents(), view_.strides(), sizeof(T), "array");
     const std::int64_t begin = view_.data() - memory_.data();
     if (begin + offsets.lowest < 0 || begin + offsets.highest >= static_cast<std::int64_t>(memory_.size())) {
       refuse("array", "shape " + to_string(view_.extents()) + ", strides " + to_string(view_.strides()) +
-                          ": reaches outside its memory of " + std::to_string(memory_.size()) + " elements");
+                          ": exceeds its memory of " + std::to_string(memory_.size()) + " elements");
     }
   }
 
@@ -84,7 +84,7 @@ class device_array : public basic_array<device_array, device_span, T, Rank> {
   using base = basic_array<device_array, device_span, T, Rank>;
 
  public:
-  /// Makes an empty array.
+  /// Creates an empty array.
   device_array() = default;
   /// Allocates memory from `resource` (default: the device's current resource). The memory is usable on `stream` and is
   /// freed there. Throws error for invalid extents, or out_of_memory.
@@ -97,10 +97,11 @@ class device_array : public basic_array<device_array, device_span, T, Rank> {
                                                           stream, resource, tag))
                          .template as<T>(),
                      extents, order) {}
-  /// A dense array in existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if that is too small.
+  /// A dense array in existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if the memory is too
+  /// small.
   device_array(const device_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
       : base(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
-  /// An array over existing memory with any view. Throws error if the view reaches outside the memory.
+  /// An array in existing memory with an arbitrary view. Throws error if the view reaches outside the memory.
   device_array(const device_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {}
 };
 
@@ -177,7 +178,8 @@ class mapped_array : public basic_array<mapped_array, host_span, T, Rank> {
   std::ptrdiff_t offset_ = 0;  // device address minus host address, in bytes
 };
 
-/// An uninitialized array with the shape of `other`. Its order is that of `other` if C or Fortran, otherwise C.
+/// An uninitialized array with the shape of `other`: in Fortran order if `other` is contiguous only in Fortran order,
+/// otherwise in C order.
 template <class T, std::size_t Rank>
 [[nodiscard]] device_array<T, Rank> empty_like(const device_array<T, Rank>& other,
                                                const stream_ref& stream = current_stream()) {

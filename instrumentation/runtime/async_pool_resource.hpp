@@ -6,14 +6,14 @@
 
 namespace sluice::runtime {
 
-/// State of a driver pool, in bytes: reserved and used now, the peaks of both
-/// since the pool was made or since reset_peaks(), and the release threshold.
+/// State of a driver pool, in bytes: reserved and used memory now, the peaks of both
+/// since the pool was created or since reset_peaks(), and the release threshold.
 using async_pool_stats = backend::driver_pool_info;
 
 struct async_pool_options {
   std::uint64_t max_bytes = 0;  ///< upper limit of reserved memory; 0: no limit. Needs a CUDA 12.2 driver or later
-  /// At each stream or device synchronization, unused bytes above this threshold return to the
-  /// device. 0 returns all of them, as the driver's default pool does; the maximum value keeps all.
+  /// At each synchronization of a stream or the device, the pool returns unused bytes above this threshold to the
+  /// device: with 0 all of them, like the driver's default pool; with the maximum value none.
   std::uint64_t release_threshold = 0;
 };
 
@@ -21,19 +21,19 @@ struct async_pool_options {
 /// pool, which async_memory_resource uses. Thread-safe. Each operation costs one driver call.
 class async_pool_resource final : public memory_resource {
  public:
-  /// Creates the pool. Throws error if the device does not support driver pools.
+  /// Creates the pool. Throws error, for example if the device does not support driver pools.
   explicit async_pool_resource(const device_ref& device = current_device(), async_pool_options options = {});
-  /// Blocks that are still allocated stay usable. The pool's memory is released when the last of these blocks is freed.
+  /// Blocks that are still allocated stay usable; the pool's memory is released when the last of them is freed.
   ~async_pool_resource() override;
 
-  /// The pool's current state, from the driver. Throws error.
+  /// Queries the driver for the pool's current state. Throws error on failure.
   [[nodiscard]] async_pool_stats stats() const;
-  /// Sets the peaks of `stats` to the current values. Throws error.
+  /// Sets the peaks of `stats` to the current values. Throws error on failure.
   void reset_peaks();
-  /// Sets a new threshold: see async_pool_options::release_threshold. Throws error.
+  /// Sets a new threshold: see async_pool_options::release_threshold. Throws error on failure.
   void set_release_threshold(std::uint64_t bytes);
   /// Returns unused memory to the device, but keeps at least `keep_bytes` reserved. Memory whose stream-ordered
-  /// free has not completed stays in the pool. Returns the number of bytes released. Throws error.
+  /// free has not completed stays in the pool. Returns the number of bytes released. Throws error on failure.
   std::uint64_t trim(std::uint64_t keep_bytes = 0);
   /// The driver's pool handle (CUmemoryPool).
   [[nodiscard]] std::uintptr_t get() const noexcept { return static_cast<std::uintptr_t>(pool_); }

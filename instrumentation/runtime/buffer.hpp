@@ -19,10 +19,12 @@ namespace sluice::runtime {
 
 using backend::pinned_flags;
 
-/// The common base of all buffers: a block from a memory resource, freed on the stream that it was allocated for.
+/// The common base of all buffers: a block from a memory resource, freed on the stream for which it was allocated.
 class buffer {
  public:
+  /// An empty buffer: null, 0 bytes.
   buffer() = default;
+  /// Allocates `bytes` from `resource` for `stream`. `tag` names the block in recordings.
   buffer(const resource_ptr& resource, const stream_ref& stream, std::size_t bytes, std::string_view tag);
   ~buffer() { reset(); }
   buffer(buffer&& other) noexcept;
@@ -31,7 +33,7 @@ class buffer {
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_; }
   [[nodiscard]] bool empty() const noexcept { return bytes_ == 0; }
-  /// Views the block as values of T. Excess bytes at the end are left out.
+  /// Views the block as values of T. Bytes at the end that do not fill a value are ignored.
   template <class T>
   [[nodiscard]] std::span<T> as() const noexcept {
     return {static_cast<T*>(data_), bytes_ / sizeof(T)};
@@ -54,7 +56,7 @@ class buffer {
 };
 
 /// Device memory from a resource (default: the device's current resource).
-/// Usable on `stream` and freed there. Throws out_of_memory, error.
+/// Usable on `stream` and freed there. The constructor throws out_of_memory or error.
 class device_buffer : public buffer {
  public:
   device_buffer() = default;
@@ -66,7 +68,8 @@ class device_buffer : public buffer {
       : buffer(resource, stream, bytes, tag) {}
 };
 
-/// Device memory from the driver's own stream-ordered pool. Freed on the given stream, which stays alive until then.
+/// Device memory from the driver's own stream-ordered pool. Freed on the given stream; the buffer keeps that stream
+/// alive until then.
 class async_buffer : public buffer {
  public:
   async_buffer() = default;
@@ -75,8 +78,9 @@ class async_buffer : public buffer {
       : buffer(std::make_shared<async_memory_resource>(stream.device()), stream, bytes, tag) {}
 };
 
-/// Page-locked host memory from a resource (default: `current_pinned_resource`). Copies to and from it
-/// are asynchronous and run at the speed of the link. Without a pool, freeing it waits for the stream.
+/// Page-locked host memory from a resource (default: `current_pinned_resource`). Copies to and from the buffer are
+/// asynchronous and run at the speed of the link. If the resource is not a pool, freeing the buffer waits for the
+/// stream.
 class pinned_buffer : public buffer {
  public:
   pinned_buffer() = default;
@@ -86,14 +90,15 @@ class pinned_buffer : public buffer {
   pinned_buffer(std::size_t bytes, const stream_ref& stream, const resource_ptr& resource,
                 std::string_view tag = "pinned_buffer")
       : buffer(resource, stream, bytes, tag) {}
-  /// Allocates with these driver flags. Use write-combined memory only for writing: the host reads it very slowly.
+  /// Allocates directly from the driver with these flags. Use write-combined memory only for writing: the host reads it
+  /// very slowly.
   pinned_buffer(std::size_t bytes, pinned_flags flags, const stream_ref& stream = current_stream(),
                 std::string_view tag = "pinned_buffer")
       : buffer(std::make_shared<pinned_memory_resource>(stream.device(), flags), stream, bytes, tag) {}
 };
 
-/// Managed memory: host and device may both access it. Its pages migrate on
-/// access or by `prefetch_*`. Keep sizes below the device's free memory.
+/// Managed memory, which host and device may both access. Its pages migrate on access or
+/// by `prefetch_*`. Keep sizes below the device's free memory.
 class managed_buffer : public buffer {
  public:
   managed_buffer() = default;
@@ -106,9 +111,10 @@ class managed_buffer : public buffer {
   /// stream order. Throws error if the range is outside the buffer.
   void prefetch_to_device(const stream_ref& stream, std::size_t offset, std::size_t bytes) const;
   void prefetch_to_device(const stream_ref& stream) const { prefetch_to_device(stream, 0, size_bytes()); }
+  /// Moves the pages of [offset, offset + bytes) to the host, in stream order. Errors as for `prefetch_to_device`.
   void prefetch_to_host(const stream_ref& stream, std::size_t offset, std::size_t bytes) const;
   void prefetch_to_host(const stream_ref& stream) const { prefetch_to_host(stream, 0, size_bytes()); }
-  /// Gives the driver a hint about the whole buffer.
+  /// Gives the driver a hint about the use of the whole buffer. Throws error on failure.
   void advise(backend::memory_advice advice, backend::memory_location where = {}) const;
 
   /// The buffer's contents, for the host to read and write. Call it again each time
@@ -128,8 +134,8 @@ class managed_buffer : public buffer {
 };
 
 /// Page-locks existing host memory for a scope, so that copies are as fast as with a
-/// pinned_buffer. The destructor waits for the device and unregisters the memory, also after an
-/// exception. While a `graph_capture` forbids waiting, this is postponed until the capture ends.
+/// pinned_buffer. The destructor waits for the device and then unregisters the memory, also after
+/// an exception. While a `graph_capture` forbids waiting, both are postponed until the capture ends.
 class host_registration {
  public:
   /// Throws error if the range is already registered, or is a writable
@@ -143,7 +149,7 @@ class host_registration {
   host_registration(host_registration&& other) noexcept;
   host_registration& operator=(host_registration&& other) noexcept;
 
-  /// Unregisters now, or at the end of a capture that forbids waiting.
+  /// Unregisters the memory now or, if a capture forbids waiting, at the end of that capture.
   void reset() noexcept;
 
  private:

@@ -8,7 +8,7 @@
 
 #include "instrumentation/runtime/any_array.hpp"
 
-// Exchanges arrays with Numba, CuPy, PyTorch etc. by the CUDA array interface, version 3
+// Exchanges arrays with Numba, CuPy, PyTorch etc. through the CUDA array interface, version 3
 // (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html). The interface is a
 // plain description: no copy, no ownership. The importer must keep the exporting object alive.
 
@@ -20,10 +20,10 @@ struct cai_description {
   std::string typestr;      ///< byte order, kind and size in bytes, such as "<f4"
   std::uintptr_t data = 0;  ///< 0 for empty arrays
   bool read_only = false;
-  std::optional<std::vector<std::int64_t>> strides{};  ///< in bytes; not set: dense, in C order
-  bool masked = false;                                 ///< true if the array has a mask (always refused)
-  /// The stream on which the elements become ready. Not set: they are ready now. 1: the legacy default stream. 2: the
-  /// calling thread's default stream. Otherwise a cudaStream_t. 0 is not allowed, because it is ambiguous (1 or 2).
+  std::optional<std::vector<std::int64_t>> strides{};  ///< in bytes; if not set: dense, in C order
+  bool masked = false;                                 ///< true if the array has a mask (always rejected)
+  /// The stream on which the elements become ready; if not set, they are ready now. 1: the legacy default stream. 2:
+  /// the calling thread's default stream. 0 is not allowed, because it could mean either. Other values: a cudaStream_t.
   std::optional<std::int64_t> stream{};
   int version = 3;
 };
@@ -34,12 +34,12 @@ concept has_cai = requires(const T& object) {
   { object.cuda_array_interface() } -> std::convertible_to<cai_description>;
 };
 
-/// Imports an array. `owner` keeps the memory alive; if it is null, the caller must do
-/// so. If the exporter names a stream, work on `stream` waits for it on the device.
+/// Imports an array. `owner` keeps the memory alive; if it is null, the caller must keep the memory
+/// alive. If the exporter names a stream, later work on `stream` waits for that stream, on the device.
 ///
 /// Throws error, and releases `owner`, for: versions below 2, masks, stream 0, unknown type strings, big-endian
 /// elements, strides that are not multiples of the element size, negative extents, sizes over 64 bits, memory that
-/// does not belong to the device, and memory shorter than the shape. Asks the driver about the memory. O(axes).
+/// does not belong to the device, and memory too small for the shape. Queries the driver about the memory. O(axes).
 [[nodiscard]] any_array import_cai(const cai_description& what, memory_owner owner = {},
                                    const stream_ref& stream = current_stream());
 template <has_cai T>

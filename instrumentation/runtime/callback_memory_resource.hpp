@@ -9,22 +9,25 @@
 
 namespace sluice::runtime {
 
-/// A resource made of two callables. Both are required, because memory must return to its source. A recording
-/// does not show the allocations themselves: to see them, put a pool or buffers on top of this resource.
+/// A resource made of two callables. Both are required, because memory must return to its source. A recording does
+/// not contain these allocations themselves: to record them, allocate through a pool or buffers on top of this
+/// resource.
 class callback_memory_resource final : public memory_resource {
  public:
   /// Returns `bytes` (> 0) of memory, usable in the stream's order and aligned to `default_alignment`;
-  /// null if there is none. It may throw; the caller of allocate() gets the exception.
+  /// null if there is no memory. May throw; the caller of allocate() gets the exception.
   using allocate_function = std::function<void*(std::size_t bytes, const stream_ref& stream)>;
   /// Frees memory from allocate_function once the work that is enqueued on the stream is done. Must not throw.
   using deallocate_function = std::function<void(void* address, std::size_t bytes, const stream_ref& stream)>;
 
-  /// Several threads may call both functions at the same time. Throws error if either is empty.
+  /// Both functions must be thread-safe, because several threads may call them at the same time. Throws error if either
+  /// is empty.
   callback_memory_resource(const device_ref& device, memory_space space, allocate_function allocate,
                            deallocate_function deallocate);
 
  protected:
-  /// Throws out_of_memory if the callable returns null, error if it allocates from this resource (endless recursion).
+  /// Throws out_of_memory if the callable returns null, and error if the callable allocates from this resource (which
+  /// would recurse endlessly).
   void* do_allocate(const stream_ref& stream, std::size_t bytes) override;
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 

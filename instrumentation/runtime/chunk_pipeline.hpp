@@ -14,7 +14,7 @@ namespace sluice::runtime {
 
 /// How pieces of the input file are made available for fast copies to the device.
 enum class chunk_source : std::uint8_t {
-  automatic,   ///< times `staged` and `registered` on the first pieces, then uses the faster one
+  automatic,   ///< times `staged` and `registered` on the first pieces, then uses the faster of the two
   staged,      ///< the readers pread into pinned memory: a CPU copy, works for any file
   registered,  ///< the readers register pieces of a read-only mapping with the driver: no CPU copy
   pinned,      ///< the whole mapping is already page-locked (`mapped_file::pin`)
@@ -33,7 +33,8 @@ struct chunk_options {
   /// more threads are used than there are parts in flight. One thread preads 4 to 9 GB/s.
   unsigned readers = 8;
   bool overlap = true;  ///< false: a plain loop, one piece at a time, directly from the mapping
-  /// Used only with `overlap`. A mapping that is already page-locked is always used directly, whatever is set here.
+  /// Used only with `overlap`. A mapping that is already page-locked is always used directly, whatever the value of
+  /// this option.
   chunk_source source = chunk_source::automatic;
 };
 
@@ -41,14 +42,14 @@ struct chunk_options {
 struct chunk {
   std::uint64_t index = 0;
   std::uint64_t offset = 0;       ///< offset in the file, in bytes
-  std::span<std::byte> device{};  ///< the input; the result must be written here, too
+  std::span<std::byte> device{};  ///< the input; the result must be written here as well
 };
 
 struct chunk_report {
   std::uint64_t bytes = 0;  ///< total size of the fully processed pieces
   std::uint64_t chunks = 0;
   bool stopped = false;  ///< true if the stop token ended the run early
-  /// Where most pieces were copied from. `staged` also stands for the ordinary memory of the plain loop.
+  /// The source of most pieces. `staged` also if the plain loop copied from ordinary memory.
   chunk_source source = chunk_source::staged;
   /// Rates that the trial measured for all readers together, in bytes per second. 0 if there was
   /// no trial: the source was fixed, registering is impossible, or the file has too few pieces.
@@ -56,8 +57,8 @@ struct chunk_report {
   double registered_rate = 0;
 };
 
-/// Reading, computing or writing a piece failed. The first `good_bytes` bytes of the output are complete.
-/// Each later piece is either complete or unchanged; only a piece whose write failed may be partly written.
+/// Thrown if reading, computing or writing a piece fails. The first `good_bytes` bytes of the output are complete.
+/// Each later piece is either complete or unchanged; only a piece whose write failed may be partially written.
 class chunk_error : public error {
  public:
   chunk_error(backend::failure what, std::uint64_t good_bytes) : error(std::move(what)), good_bytes_(good_bytes) {}
@@ -72,8 +73,8 @@ class chunk_error : public error {
 ///
 /// With overlap, `readers` threads prepare piece k+1 and later while piece k computes and piece k-1
 /// is copied back and written. So both directions of the link, the device and the disk work at the
-/// same time. Without overlap, each step waits for the previous one. Memory: depth * chunk_bytes of
-/// pinned and as much of device memory, allocated by the constructor and kept for later runs.
+/// same time. Without overlap, each step waits for the previous step. The constructor allocates depth *
+/// chunk_bytes of pinned memory and as much device memory, and keeps both for later runs.
 ///
 /// With chunk_source::automatic, a run of at least 4 * depth pieces measures which source is faster. The
 /// first `depth` pieces are staged and the next two are registered. From piece 2 * depth on, all pieces
@@ -97,8 +98,8 @@ class chunk_pipeline {
   chunk_pipeline(chunk_pipeline&&) noexcept;
   chunk_pipeline& operator=(chunk_pipeline&&) noexcept;
 
-  /// `out` may be null or the input itself; otherwise it must be at least as long as the input. Blocks until
-  /// done. After a stop, each piece of the output is complete or unchanged. Throws chunk_error with the
+  /// `out` may be null or the input itself; otherwise it must be at least as long as the input. Blocks until the run
+  /// ends. After a stop, each piece of the output is complete or unchanged. Throws chunk_error with the
   /// failure of the earliest piece (reading, writing or device). Exceptions of `work` are passed on unchanged.
   chunk_report run(const mapped_file& in, mapped_file* out, const compute& work, const progress& on_progress = {},
                    const std::stop_token& stop = {}) const;

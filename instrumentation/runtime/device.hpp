@@ -22,19 +22,22 @@ class device_ref {
   /// Wraps a backend device. For tests, and for devices with a custom configuration.
   explicit device_ref(std::shared_ptr<backend::device> device);
 
-  /// Index in `devices()`; -1 for a device made by the constructor above.
+  /// Index in `devices()`; -1 for a device created by the constructor above.
   [[nodiscard]] int id() const noexcept;
   [[nodiscard]] std::string_view name() const noexcept { return description().name; }
+  /// True if this is a simulated device.
   [[nodiscard]] bool simulated() const noexcept;
   [[nodiscard]] const backend::device_description& description() const noexcept { return backend().description(); }
-  /// Free and total bytes of the device, all processes included. Throws error.
+  /// Free and total bytes of the device; memory used by other processes counts, too. Throws error on failure.
   [[nodiscard]] memory_info memory() const;
-  /// Waits for all work on all streams. Throws error, also for a kernel that failed earlier.
+  /// Waits for all work on all streams. Throws error if the wait fails or a kernel failed earlier.
   void sync() const;
   /// The kind of memory at an address, as seen by this device.
   [[nodiscard]] memory_space memory_space_of(const void* address) const noexcept;
 
+  /// The backend that implements this device. Its calls return outcomes and do not throw.
   [[nodiscard]] backend::device& backend() const noexcept;
+  /// The state shared by all handles to this device. Internal.
   [[nodiscard]] const std::shared_ptr<device_state>& state() const noexcept { return state_; }
 
   friend bool operator==(const device_ref& a, const device_ref& b) noexcept { return a.state_ == b.state_; }
@@ -52,18 +55,18 @@ class device_ref {
 
 /// All CUDA devices; if there are none, only the simulated device.
 [[nodiscard]] const std::vector<device_ref>& devices();
-/// The process's simulated device. It is made at first use, and exists even on machines with CUDA devices.
+/// The process's simulated device. Created on first use, even on machines with CUDA devices.
 [[nodiscard]] device_ref simulated_device();
 
 /// The calling thread's device: set by the innermost `device_guard` or by `set_device`, else the first of `devices()`.
 [[nodiscard]] device_ref current_device();
 /// Sets the calling thread's device until the next call (use `device_guard` for a scope), and makes it the
-/// driver's current device, which other libraries and your own kernels use. In turn, cudaSetDevice does not change
+/// driver's current device, which other libraries and your own kernels use. However, cudaSetDevice does not change
 /// the runtime's current device. Throws error, and changes nothing, if the device cannot provide a context.
 void set_device(const device_ref& device);
 
 /// Sets the calling thread's device, and the driver's current device,
-/// for a scope. Must be destroyed on the thread that made it.
+/// for a scope. Must be destroyed on the thread that created it.
 class device_guard {
  public:
   /// Throws the same errors as `set_device`.

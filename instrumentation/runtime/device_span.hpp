@@ -9,13 +9,13 @@
 #include "instrumentation/runtime/arrays/shape.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 
-// Spans with shared ownership of their memory. A span stays valid without the buffer object that it was made from, and
-// without other spans of that memory. Copying a span costs one reference count. Thread-safe like std::shared_ptr:
-// different threads may use different objects.
+// Spans with shared ownership of their memory. A span remains valid after the buffer that it was created from, and
+// other spans of that memory, are destroyed. Copying a span increments one reference count. Thread-safe like
+// std::shared_ptr: different threads may use different objects.
 
 namespace sluice::runtime {
 
-/// Keeps memory alive as long as it exists. Null if other code manages the memory.
+/// Keeps memory alive as long as a copy of this pointer exists. Null if other code manages the memory.
 using memory_owner = std::shared_ptr<const void>;
 
 /// The common base of device_span and host_span: `size()` values of T in a block, with shared ownership of the block.
@@ -34,6 +34,7 @@ class owning_span {
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return count_ * sizeof(T); }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  /// The object that keeps the memory alive; null if other code manages the memory.
   [[nodiscard]] const memory_owner& owner() const noexcept { return owner_; }
   [[nodiscard]] memory_space space() const noexcept { return space_; }
   /// The device that the memory belongs to; for a default-constructed span, the current device.
@@ -68,7 +69,7 @@ void require_values(const void* data, std::size_t bytes, std::size_t size, std::
 // Device address minus host address of mapped memory, in bytes. Throws error if kernels cannot access the memory.
 [[nodiscard]] std::ptrdiff_t device_offset(const void* address, const device_ref& device);
 
-// Turns a buffer into shared memory. The buffer's destructor runs when the last owner is gone.
+// Turns a buffer into memory with shared ownership. The buffer's destructor runs when the last owner is destroyed.
 struct shared_buffer {
   explicit shared_buffer(buffer memory);
   void* data;
@@ -128,16 +129,17 @@ class host_span : public owning_span<T, host_span<T>> {
  private:
   explicit host_span(detail::shared_buffer b)
       : host_span(static_cast<std::byte*>(b.data), b.bytes, std::move(b.owner), b.space, b.device) {
-    if (b.space == memory_space::device) refuse("host_span", "device memory: the host cannot touch it");
+    if (b.space == memory_space::device) refuse("host_span", "the host cannot access device memory");
   }
 };
 
-/// Checked access to memory that other code allocated. Never frees it. Cheap to copy.
+/// Validated access to memory that other code allocated. Never frees it. Cheap to copy.
 class unowned_buffer {
  public:
-  /// Refers to `bytes` bytes at `data`. `owner` keeps them alive; it may be null if other code does that. Throws
-  /// error if data is null, the range overflows, or the memory is unknown to the driver or on another device, or
-  /// (if the driver knows the allocation's size) if the range exceeds the allocation. O(1), a few driver calls.
+  /// Refers to `bytes` bytes at `data`. `owner` keeps them alive; it may be null if other code manages the memory.
+  /// Throws error if `data` is null, if the range overflows, if the memory is unknown to the driver or on another
+  /// device, or if the range exceeds the allocation (if the driver knows the allocation's size). O(1); makes a few
+  /// driver calls.
   unowned_buffer(void* data, std::size_t bytes, memory_owner owner = {}, const device_ref& device = current_device());
 
   [[nodiscard]] void* data() const noexcept { return span_.data(); }

@@ -5,12 +5,12 @@
 
 #include "instrumentation/runtime/any_array.hpp"
 
-// Exchanges arrays with other libraries by DLPack 1.x (https://dmlc.github.io/dlpack). No copy is made; the
+// Exchanges arrays with other libraries through DLPack 1.x (https://dmlc.github.io/dlpack). No copy is made; the
 // consumer calls the producer's deleter exactly once. The structs below are DLPack's ABI, declared here so that
 // its header is not needed. Pointers to them may be cast to the types of that header, which have the same layout.
 //
-// DLPack's C interface has no streams. So the exporter must state on which stream the elements become ready, and
-// the importer must make its own stream wait for it.
+// DLPack's C interface has no streams. So the exporter must state, by other means, on which stream the elements
+// become ready, and the importer must make its own stream wait for that stream.
 
 namespace sluice::runtime {
 
@@ -31,7 +31,7 @@ enum type_code : std::uint8_t {
 [[nodiscard]] type_code code_of(element_kind kind) noexcept;
 /// The element kind for a DLPack code; empty if no element_kind matches.
 [[nodiscard]] std::optional<element_kind> kind_of(std::int32_t code) noexcept;
-/// The DLPack name for a device's memory, or for host memory that is page-locked for it.
+/// The DLPack device type for memory in this space.
 [[nodiscard]] device_type device_type_of(memory_space space) noexcept;
 
 inline constexpr std::uint64_t flag_read_only = 1, flag_is_copied = 2;
@@ -45,7 +45,7 @@ struct device {
 };
 struct data_type {
   std::uint8_t code;  ///< a type_code
-  std::uint8_t bits;  ///< bits of one lane; of both parts for complex numbers
+  std::uint8_t bits;  ///< bits of one lane; for complex numbers, bits of both parts
   std::uint16_t lanes;
 };
 struct tensor {
@@ -75,18 +75,19 @@ static_assert(sizeof(tensor) == 48 && sizeof(managed_tensor) == 64 && sizeof(man
 
 }  // namespace dlpack
 
-/// Takes over a tensor of another library. Its deleter runs once, when the last owner of the array is
+/// Takes ownership of a tensor from another library. Its deleter runs once, when the last owner of the array is
 /// destroyed, on that owner's thread. Accepts CUDA (2), pinned (3) and managed memory (13) of `device`.
 ///
 /// Throws error, and leaves the tensor with the caller (the deleter has not run), for: null, another major
 /// version, a device type or ordinal that does not match `device`, vector lanes, unknown element types,
 /// ndim outside 0..64, a missing shape, negative extents, sizes or offsets over 64 bits, misaligned or
-/// unknown memory, and memory shorter than the shape. Asks the driver about the memory. O(axes).
+/// unknown memory, and memory too small for the shape. Queries the driver about the memory. O(axes).
 [[nodiscard]] any_array from_dlpack(dlpack::managed_tensor* tensor, const device_ref& device = current_device());
 [[nodiscard]] any_array from_dlpack(dlpack::managed_tensor_versioned* tensor,
                                     const device_ref& device = current_device());
 
-/// Exports the array. The other library must call `deleter` once when it is done, from any thread. Never returns null.
+/// Exports the array. The other library must call `deleter` once, from any thread, when it no longer uses the tensor.
+/// Never returns null.
 /// The tensor keeps the memory alive. Throws error for a read-only array, because this form has no read-only flag.
 [[nodiscard]] dlpack::managed_tensor* to_dlpack(const any_array& array);
 /// Exports the array in the versioned form, which also has a read-only flag.

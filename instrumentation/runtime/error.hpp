@@ -5,9 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "instrumentation/backend/outcome.hpp"
+#include "instrumentation/backend/device_result.hpp"
 
-// The exceptions of the public API. Internal functions below it return outcomes instead of throwing.
+// The exceptions of the public API. "Throws error" in a comment means `error` or a class derived from it. The layers
+// below the public API return outcomes instead of throwing.
 
 namespace sluice::runtime {
 
@@ -18,6 +19,7 @@ class error : public std::runtime_error {
  public:
   explicit error(backend::failure what) : std::runtime_error(backend::describe(what)), failure_(std::move(what)) {}
 
+  /// The category of the failure.
   [[nodiscard]] status code() const noexcept { return failure_.code; }
   /// The failed call and its details, for code that adds information and rethrows.
   [[nodiscard]] const backend::failure& cause() const noexcept { return failure_; }
@@ -31,12 +33,12 @@ class error : public std::runtime_error {
 /// A pool's state at one moment. All in bytes unless stated otherwise.
 struct pool_stats {
   std::uint64_t used = 0;             ///< size of allocated blocks, rounded up to the pool's size classes
-  std::uint64_t requested = 0;        ///< what the callers requested for those blocks
+  std::uint64_t requested = 0;        ///< bytes that the callers requested for those blocks
   std::uint64_t reserved = 0;         ///< allocated from upstream
   std::uint64_t kept = 0;             ///< the part of the free bytes that is kept for certain threads or graphs
   std::uint64_t kept_for_graphs = 0;  ///< the part of `kept` that waits for graphs to be destroyed
-  std::uint64_t withheld = 0;  ///< the part of the free bytes whose streams could not be waited for (trim retries)
-  /// Highest value of `used`. Exact with one allocating thread; with more, too high by at most what the threads cache.
+  std::uint64_t withheld = 0;         ///< free bytes of streams that the pool could not wait for (trim retries)
+  /// Highest value of `used`. Exact if one thread allocates; otherwise too high by at most the bytes in fronts.
   std::uint64_t peak_used = 0;
   std::uint64_t peak_reserved = 0;
   std::uint64_t largest_free = 0;   ///< the largest single free block, not counting blocks kept by threads
@@ -47,7 +49,7 @@ struct pool_stats {
   std::uint64_t refused_frees = 0;  ///< a count: attempts to free something that is not an allocated block
 
   [[nodiscard]] std::uint64_t free() const noexcept { return reserved - used; }
-  /// 1 - largest free / free. 0 if all free bytes are in one
+  /// 1 - largest_free / free(). 0 if all free bytes are in one
   /// block or there are none; close to 1 if they are scattered.
   [[nodiscard]] double fragmentation() const noexcept {
     return free() == 0 ? 0.0 : 1.0 - static_cast<double>(largest_free) / static_cast<double>(free());
@@ -63,7 +65,8 @@ struct refused_allocation {
   pool_stats pool{};  ///< all zero unless `from_pool`
 };
 
-/// Not enough memory. Contains the requested size, the device and stream, and the state of the pool if a pool refused.
+/// Thrown if there is not enough memory. Contains the requested size, the device, the stream and, if a pool refused the
+/// allocation, the pool's state.
 class out_of_memory : public error {
  public:
   out_of_memory(backend::failure what, const refused_allocation& asked) : error(std::move(what)), asked_(asked) {}
@@ -73,8 +76,9 @@ class out_of_memory : public error {
   [[nodiscard]] int device() const noexcept { return asked_.device; }
   /// Native handle of the requesting stream; 0 for the default stream.
   [[nodiscard]] std::uint64_t stream() const noexcept { return asked_.stream; }
+  /// True if a pool refused the allocation; false if the driver or another resource did.
   [[nodiscard]] bool from_pool() const noexcept { return asked_.from_pool; }
-  /// All zero unless `from_pool()`.
+  /// The pool's state when it refused; all zero unless `from_pool()`.
   [[nodiscard]] const pool_stats& pool() const noexcept { return asked_.pool; }
   /// The largest single free block of the pool, in bytes; 0 unless `from_pool()`.
   [[nodiscard]] std::uint64_t largest_free_block() const noexcept { return asked_.pool.largest_free; }
@@ -85,7 +89,7 @@ class out_of_memory : public error {
 
 /// Returns the value, or throws the matching exception.
 template <class T>
-T value_or_throw(backend::outcome<T> result) {
+T value_or_throw(backend::device_result<T> result) {
   if (!result) throw error(std::move(result.error()));
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }

@@ -13,8 +13,8 @@
 
 #include "instrumentation/runtime/stream.hpp"
 
-// Graphs: capture work once, then launch it often for the cost of one call each.
-// Everything here throws error. The error for a broken capture names the violated rule.
+// Graphs: capture work once, then launch it repeatedly at the cost of one call per launch.
+// Functions throw error unless stated otherwise. The error for a broken capture names the violated rule.
 //
 //   graph_capture capture(s);          // from here on, work enqueued on s becomes graph nodes
 //   copy_async(...); launch(...);
@@ -29,14 +29,14 @@ using backend::graph_exec_options;
 using backend::graph_node_kind;
 using backend::graph_shape;
 
-/// A running capture, begun by this runtime or by other code. Used where memory is allocated or freed. Thread-safe.
+/// An active capture, begun by this runtime or by other code. Used where memory is allocated or freed. Thread-safe.
 class active_capture {
  public:
-  /// Made by the thread that begins the capture.
+  /// Must be constructed by the thread that begins the capture.
   active_capture(std::uint64_t id, capture_mode mode) : id_(id), mode_(mode) {}
   /// Unique in the process.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  /// Keeps `owner` alive as long as the graph, or anything made from it, exists, because the graph's
+  /// Keeps `owner` alive while the graph, or anything created from it, exists, because the graph's
   /// nodes use it. If the capture yields no graph, `owner` is released at once. O(1) amortized.
   void keep(std::shared_ptr<void> owner);
   /// Keeps `owner` alive until the capture ends. O(1) amortized.
@@ -63,15 +63,15 @@ inline constinit std::atomic<int> captures{0};  // Captures by this runtime, plu
 /// True while a `graph_capture` or an announced capture is active anywhere in the process. Costs one load.
 [[nodiscard]] inline bool capturing() noexcept { return detail::captures.load(std::memory_order_acquire) != 0; }
 
-/// The capture that work on `stream` becomes part of; null if there is none. Finds only captures
-/// begun by a `graph_capture`; one load while none is active. Never throws, never breaks a capture.
+/// The capture to which work on `stream` is added; null if there is none. Finds only captures begun
+/// by a `graph_capture`; costs one load while none is active. Never throws, never breaks a capture.
 [[nodiscard]] std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept;
 
 /// Like capture_of, but asks the driver and also finds foreign captures (begun by other code). A foreign capture
 /// is remembered until `forget_capture`, or until its announced group is released. Throws std::bad_alloc.
 [[nodiscard]] std::shared_ptr<active_capture> capture_by_anybody(const stream_ref& stream);
 
-/// Call this when the graph of a foreign capture, and everything made from it, is destroyed. `id` is the
+/// Call this when the graph of a foreign capture, and everything created from it, is destroyed. `id` is the
 /// capture's id from cudaStreamGetCaptureInfo. The memory that pools kept for the graph becomes free. Waits
 /// for the device; if an active capture forbids that, the memory becomes free later. Unknown ids are ignored.
 void forget_capture(const device_ref& device, std::uint64_t id);
@@ -82,22 +82,24 @@ class announced_captures {
  public:
   using key = std::pair<std::uint64_t, std::uint64_t>;  ///< identifies the group; unique per device
 
-  /// A capture may begin. Until `end`, pools query and wait for no stream. `takes(s)`: true if stream `s` is captured.
+  /// Announces that a capture may begin. Until `end`, pools neither query nor wait for streams. `takes(s)` returns true
+  /// if stream `s` is being captured.
   static void begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes);
-  /// The capture has ended.
+  /// Announces that the capture has ended.
   static void end(const device_ref& device, key group);
-  /// Call when one graph of the group, and everything made from it, is destroyed. After the call for the last such
+  /// Call when one graph of the group, and everything created from it, is destroyed. After the call for the last such
   /// graph of the group, the pools get the memory back, as with `forget_capture`.
   static void release(const device_ref& device, key group);
 };
 
-/// The capture that prevents freeing memory on `stream` now: the capture of that stream, or one that forbids the
-/// calling thread to wait; null: none. Finds only `graph_capture`s. One load while none is active. Never throws.
+/// The capture that prevents freeing memory on `stream` now: the capture of that stream, or a capture that forbids the
+/// calling thread from waiting; null if there is neither. Finds only `graph_capture`s. Costs one load while none is
+/// active. Never throws.
 [[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept;
 /// The capture that prevents the calling thread from waiting for the device now; null if there is none.
 [[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept;
 
-/// A graph: nodes and their dependencies. Move-only. Make a `graph_exec`
+/// A graph: nodes and their dependencies. Move-only. Create a `graph_exec`
 /// to launch it. Several threads may read it at the same time.
 class graph {
  public:
@@ -129,12 +131,13 @@ class graph {
 /// event of a captured stream is captured, too; it must be joined back by an event before `finish`. Memory allocated
 /// with `allocate_async` becomes nodes: the graph owns the address, and the memory exists while a launch needs it.
 ///
-/// Not allowed during a capture: waiting for captured streams or their events; using the default stream if the
-/// captured stream is a blocking one; and calls that may wait, such as cudaMalloc: on all threads (`global`), on
-/// this thread (`this_thread`), or not restricted (`relaxed`). Such a call throws, and then `finish` throws, too.
+/// During a capture, it is not allowed to wait for captured streams or their events, or to use the default stream if
+/// the captured stream is blocking. Calls that may wait, such as cudaMalloc, are forbidden on all threads (`global`),
+/// forbidden on this thread (`this_thread`) or allowed (`relaxed`). A forbidden call throws, and then `finish` throws,
+/// too.
 ///
-/// Memory that is freed during the capture, on a captured stream or while the thread may not wait, is really
-/// freed when the graph and everything made from it is gone, because captured work may use it. The same applies
+/// Memory that is freed during the capture, on a captured stream or while the thread may not wait, is actually freed
+/// when the graph and everything created from it is destroyed, because captured work may use it. The same applies
 /// to imported_memory, and to the workspaces of libraries that are called during the capture (library_handle).
 class graph_capture {
  public:
@@ -146,6 +149,7 @@ class graph_capture {
   graph_capture& operator=(const graph_capture&) = delete;
 
   [[nodiscard]] const stream_ref& stream() const noexcept { return stream_; }
+  /// The driver's id of the capture, unique in the process.
   [[nodiscard]] std::uint64_t id() const noexcept { return active_->id(); }
   /// Adds a copy of `child` as one node, in the stream's order.
   void add_child(const graph& child);
@@ -162,10 +166,10 @@ class graph_capture {
 /// An executable graph. Move-only. Use it from one thread at a time.
 class graph_exec {
  public:
-  /// Makes an executable graph from a graph. Throws error, out_of_memory. O(nodes).
+  /// Instantiates an executable graph. Throws error or out_of_memory. O(nodes).
   explicit graph_exec(const graph& from, graph_exec_options options = {});
   /// Waits for the last launch only if the graph holds memory that its nodes use. If a capture
-  /// forbids the calling thread to wait, everything is released when that capture ends.
+  /// forbids the calling thread from waiting, everything is released when that capture ends.
   ~graph_exec();
   graph_exec(graph_exec&& other) noexcept;
   graph_exec& operator=(graph_exec&& other) noexcept;
@@ -174,7 +178,7 @@ class graph_exec {
   /// memory allocated by the previous launch was not freed (see `graph_exec_options::free_on_launch`),
   /// or if the stream is being captured (use `graph_capture::add_child`). Throws out_of_memory.
   void launch(const stream_ref& stream);
-  /// Does the device-side setup of the first launch in advance.
+  /// Performs the device-side setup of the first launch in advance.
   void upload(const stream_ref& stream) const;
   /// Uses the parameters of `from` for later launches. Far cheaper than a new graph_exec. Throws error, and changes
   /// nothing, if nodes or edges differ. Waits for the last launch only if the graph holds memory that its nodes use.

@@ -6,7 +6,7 @@
 
 #include "instrumentation/runtime/device.hpp"
 
-// Device memory shared by two processes. One process shares a block and sends the handle by any
+// Device memory shared by two processes. One process shares a block and sends the handle over any
 // channel; the other opens it. Use an ipc_event (stream.hpp) to order their accesses. In a recording
 // of both processes, the opened block is linked to the original, and its bytes count once.
 
@@ -20,26 +20,27 @@ struct shared_memory_handle {
 };
 
 /// Makes [address, address + bytes) accessible to other processes. The memory must come directly from
-/// the driver, or from a pool with `ipc_capable`. The owner must not free it until the other processes
-/// have closed it. They can access the whole driver allocation that contains it. Throws error for
+/// the driver, or from a pool with `ipc_capable`. The owner must not free the memory until the other processes
+/// have closed it. They can access the whole driver allocation that contains the memory. Throws error for
 /// memory from driver pools, mapped memory, a range outside its block, or a device without IPC support.
 [[nodiscard]] shared_memory_handle share_memory(const void* address, std::size_t bytes,
                                                 const device_ref& device = current_device());
 
-/// Device memory of another process, open as long as this object lives. Move-only. Only the owner frees the memory.
+/// Device memory of another process, open while this object lives. Move-only. Only the owner frees the memory.
 class imported_memory {
  public:
-  /// Opens the memory. Must run in another process than the owner's, on the same device. Throws error.
+  /// Opens the memory. Must be called in a process other than the owner, for the same device. Throws error on failure.
   explicit imported_memory(const shared_memory_handle& handle, const device_ref& device = current_device());
-  /// Waits for the device before closing the memory; if the wait fails, the memory stays open. While a `graph_capture`
-  /// forbids waiting, it stays open until the graph and everything made from it is gone, because its nodes may use it.
+  /// Waits for the device before closing the memory; if the wait fails, the memory stays open. If a `graph_capture`
+  /// forbids waiting, the memory stays open until the graph and everything created from it is destroyed, because nodes
+  /// may use the memory.
   ~imported_memory();
   imported_memory(imported_memory&& other) noexcept;
   imported_memory& operator=(imported_memory&& other) noexcept;
 
   [[nodiscard]] void* data() const noexcept { return static_cast<std::byte*>(block_) + offset_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_; }
-  /// Views the memory as values of T. Excess bytes at the end are left out.
+  /// Views the memory as values of T. Bytes at the end that do not fill a value are ignored.
   template <class T>
   [[nodiscard]] std::span<T> as() const noexcept {
     return {static_cast<T*>(data()), bytes_ / sizeof(T)};

@@ -10,7 +10,7 @@ namespace sluice::runtime {
 using backend::kernel_definition;
 using backend::launch_config;
 
-/// Enqueues a kernel. `arguments` are copied; their types must match the kernel's parameters. Throws error.
+/// Enqueues a kernel. `arguments` are copied; their types must match the kernel's parameters. Throws error on failure.
 template <class... Ts>
 void launch(const kernel_definition& kernel, const launch_config& shape, const stream_ref& stream,
             const Ts&... arguments) {

@@ -8,9 +8,9 @@
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// Handles of CUDA libraries, one per device and thread, because a handle is slow to make and threads must not share
-// one. The library is opened at run time, in any version found; nothing links it. Its device workspace is allocated
-// here, from the device's current resource and with a name, so that statistics and recordings include it.
+// Handles of CUDA libraries, one per device and thread, because handles are slow to create and threads must not share
+// them. The library is loaded at run time in whichever version is found; nothing links against it. Its device workspace
+// is allocated here, with a name and from the device's current resource, so statistics and recordings include it.
 //
 //   const library_handle<cublas> blas(s);
 //   blas->sgemm({.rows = m, .columns = n, .inner = k}, 1, a, b, 0, c);
@@ -37,48 +37,50 @@ class cublas {
   cublas(const cublas&) = delete;
   cublas& operator=(const cublas&) = delete;
 
-  /// Sets the stream. The new stream waits on the device for work enqueued on the old one (they share the workspace),
-  /// so the old one must still exist. If only one of the two is being captured, the caller must order them.
+  /// Sets the stream. The new stream waits, on the device, for work enqueued on the old stream, because both use the
+  /// workspace; so the old stream must still exist. If only one of the two is being captured, the caller must order
+  /// them.
   ///
   /// In a `graph_capture`, the graph keeps the workspace as long as it can be launched; later work gets another
   /// workspace. A capture begun by other code keeps no workspace: the thread and its handle must outlive that graph.
-  /// Throws error, out_of_memory.
+  /// Throws error or out_of_memory.
   void use(const stream_ref& stream);
-  /// Enqueues C = alpha * A * B + beta * C in single precision. Throws error; out_of_memory as `use` does.
+  /// Enqueues C = alpha * A * B + beta * C in single precision. Throws error, and out_of_memory like `use`.
   void sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c);
 
   /// The library's handle (a cublasHandle_t), for its other functions. In a capture, call `use` first.
   [[nodiscard]] void* get() const noexcept { return handle_; }
   /// The library's version number, such as 130100; 0 on the simulated device.
   [[nodiscard]] int version() const noexcept { return version_; }
+  /// The size of the device workspace.
   [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_->size_bytes(); }
 
  private:
-  // Ensures a workspace that no graph uses, except the graph of the stream's own capture.
+  // Ensures that the workspace is not used by any graph except that of the stream's own capture.
   void take_workspace(const stream_ref& stream);
 
   stream_ref stream_;
   std::shared_ptr<device_buffer> workspace_;
-  std::uint64_t graphs_ = 0;  // id of the capture that the workspace was given to; 0: none
+  std::uint64_t graphs_ = 0;  // id of the capture that uses the workspace; 0: none
   event moved_;
   void* handle_ = nullptr;
   int version_ = 0;
 };
 
-/// The calling thread's handle of a library, for a stream's device. Made at first use,
+/// The calling thread's handle of a library, for a stream's device. Created on first use,
 /// then kept. This object is only a reference: copy it freely, but only within the thread.
 template <class Library>
 class library_handle {
  public:
   /// Sets the stream (`use`). This affects all library_handles of this thread and device: they
-  /// share one object and one workspace. Throws the errors of making the handle and of `use`.
+  /// share one object and one workspace. Throws the errors of creating the handle and of `use`.
   explicit library_handle(const stream_ref& stream = current_stream()) : library_(&of(stream.device())) {
     library_->use(stream);
   }
   [[nodiscard]] Library* operator->() const noexcept { return library_; }
   [[nodiscard]] Library& operator*() const noexcept { return *library_; }
 
-  /// Destroys the calling thread's handles of this library and their workspaces. Otherwise that happens at thread exit.
+  /// Destroys the calling thread's handles of this library and their workspaces now instead of at thread exit.
   static void release_all() noexcept { kept().clear(); }
 
  private:

@@ -14,7 +14,7 @@ enum class file_access : std::uint8_t { read_only, read_write };
 
 /// A file mapped into memory. Move-only.
 ///
-/// The mapping has the length of the file at opening. If another program truncates the file
+/// The mapping has the length that the file had when it was opened. If another program truncates the file
 /// later, accessing the mapping past the new end raises SIGBUS; no check can prevent that.
 /// `read_at` does not use the mapping and throws error instead. `write_at` also throws error,
 /// unless the file is truncated during the write itself. `chunk_pipeline` uses these two.
@@ -28,14 +28,15 @@ class mapped_file {
   mapped_file& operator=(mapped_file&&) = delete;
 
   /// Creates a file of `bytes` zeros, mapped for reading and writing. Replaces an existing
-  /// file. The disk space is reserved now if the file system can do so; then a full disk is an
-  /// error here and not later. Throws error for 0 bytes, missing space or missing permission.
+  /// file. If the file system supports it, the disk space is reserved now, so that a full
+  /// disk is an error here and not later. Throws error for 0 bytes, insufficient space or missing permission.
   [[nodiscard]] static mapped_file create(const std::filesystem::path& path, std::uint64_t bytes,
                                           const device_ref& device = current_device());
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] file_access access() const noexcept { return access_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_; }
+  /// The mapped contents. Valid while this object exists.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
   /// Throws error if the file was opened read-only.
   [[nodiscard]] std::span<std::byte> writable_bytes();
@@ -51,11 +52,12 @@ class mapped_file {
   /// Throws error if the file is too short or the read fails.
   void read_at(std::uint64_t offset, std::span<std::byte> to) const;
   /// Writes all of `from` at `offset`, inside the file's size. Large pieces go through the mapping, after its
-  /// pages are populated, because threads that pwrite to one file take turns (on ext4, 16 of them reach 4 to 5
+  /// pages are populated, because pwrite calls on one file run one at a time (on ext4, 16 of them reach 4 to 5
   /// GB/s in total). Small pieces use pwrite. Throws error if read-only, past the end, truncated or out of space.
   void write_at(std::uint64_t offset, std::span<const std::byte> from);
-  /// Waits until the mapped range [offset, offset + bytes), and all data written so far, is on disk. Throws error.
+  /// Waits until the mapped range [offset, offset + bytes) and all data written so far are on disk. Throws error.
   void flush(std::uint64_t offset, std::size_t bytes);
+  /// Flushes the whole file.
   void flush() { flush(0, bytes_); }
   /// Throws error if the file is now shorter than when it was opened.
   void require_whole() const;

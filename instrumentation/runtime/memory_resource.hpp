@@ -10,7 +10,7 @@
 
 namespace sluice::runtime {
 
-/// The alignment, in bytes, if the caller does not specify one.
+/// The alignment, in bytes, if the caller does not specify an alignment.
 inline constexpr std::size_t default_alignment = 256;
 /// The largest alignment that allocate() accepts, in bytes. The driver and the pools always align at least this much.
 inline constexpr std::size_t greatest_alignment = 512;
@@ -54,8 +54,8 @@ class memory_resource {
       refuse_address(stream, address, bytes, alignment);
     return address;
   }
-  /// Frees memory with the `bytes` and `alignment` of `allocate`. The stream may differ if the caller
-  /// has ordered the two streams. During a capture, the memory may be freed later: see `graph_capture`.
+  /// Frees memory. `bytes` and `alignment` must be those passed to `allocate`. The stream may differ if the caller has
+  /// ordered the two streams. During a capture, the memory may be freed later: see `graph_capture`.
   void deallocate(const stream_ref& stream, void* address, std::size_t bytes,
                   std::size_t /*alignment*/ = default_alignment) noexcept {
     if (address != nullptr) do_deallocate(stream, address, bytes);
@@ -63,9 +63,10 @@ class memory_resource {
 
   /// Like `allocate`, but usable on every stream. May wait for the default stream, and throws the errors of that wait.
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
-  /// Frees memory without waiting for other streams. The caller must ensure that no work uses it any more.
+  /// Frees memory without waiting for other streams. The caller must ensure that no work still uses it.
   void deallocate_sync(void* address, std::size_t bytes, std::size_t alignment = default_alignment) noexcept;
 
+  /// The kind of memory that the resource allocates.
   [[nodiscard]] memory_space space() const noexcept { return space_; }
   [[nodiscard]] const device_ref& device() const noexcept { return device_; }
 
@@ -78,7 +79,7 @@ class memory_resource {
 
  private:
   [[noreturn]] static void refuse_alignment(std::size_t alignment);
-  /// Returns the block from `do_allocate` to the resource, then throws.
+  /// Returns a misaligned block from `do_allocate` to the resource, then throws.
   [[noreturn]] void refuse_address(const stream_ref& stream, void* address, std::size_t bytes, std::size_t alignment);
 
   device_ref device_;
@@ -86,7 +87,7 @@ class memory_resource {
 };
 static_assert(stream_ordered_resource<memory_resource>);
 
-/// Shared ownership of a resource. Each buffer holds one, so a resource lives as long as its memory.
+/// Shared ownership of a resource. Each buffer has such a pointer, so a resource outlives its memory.
 using resource_ptr = std::shared_ptr<memory_resource>;
 
 /// Device memory directly from the driver (cuMemAlloc). Freeing waits for the device.
@@ -112,7 +113,7 @@ class async_memory_resource final : public memory_resource {
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 };
 
-/// Page-locked host memory (cuMemHostAlloc) with the given flags. By default all devices can access it.
+/// Page-locked host memory (cuMemHostAlloc) with the given flags. By default, all devices can access it.
 class pinned_memory_resource final : public memory_resource {
  public:
   explicit pinned_memory_resource(const device_ref& device = current_device(), backend::pinned_flags flags = {})
@@ -146,20 +147,22 @@ static_assert(stream_ordered_resource<managed_memory_resource>);
 
 // --- the current resource
 
-/// The resource that device buffers of the calling thread use by default: that of the innermost
+/// The resource that device buffers of the calling thread use by default: the resource of the innermost
 /// scoped_resource for this device, or else the device's own (initially a device_memory_resource).
 [[nodiscard]] resource_ptr current_resource(const device_ref& device = current_device());
-/// Sets the device's resource for all threads and returns the previous one. Null restores the initial
-/// one. Throws error, and changes nothing, if the resource is for another device or gives pinned memory.
+/// Sets the device's resource for all threads and returns the previous resource. Null restores the initial
+/// resource. Throws error, and changes nothing, if the resource is for another device or allocates pinned memory.
 resource_ptr set_current_resource(const device_ref& device, resource_ptr resource);
 
-/// The default resource for page-locked host memory, initially a pinned_memory_resource. Rejects other memory (error).
+/// The default resource for page-locked host memory, initially a pinned_memory_resource.
 [[nodiscard]] resource_ptr current_pinned_resource(const device_ref& device = current_device());
+/// Sets the default resource for page-locked memory and returns the previous resource. Null restores the initial
+/// resource. Throws error if the resource allocates other memory.
 resource_ptr set_current_pinned_resource(const device_ref& device, resource_ptr resource);
 
 /// Sets the calling thread's resource for a scope, on the resource's device. It replaces
-/// `current_resource`, or, if it gives pinned memory, `current_pinned_resource`. Scopes nest; each
-/// restores the previous resource, also after an exception. Must be destroyed on the thread that made it.
+/// `current_resource`, or, if it allocates pinned memory, `current_pinned_resource`. Scopes nest; each
+/// restores the previous resource, also after an exception. Must be destroyed on the thread that created it.
 class scoped_resource {
  public:
   /// Throws error if `resource` is null.

@@ -21,7 +21,8 @@ struct sluice_resource {
   /// Allocates `bytes` (> 0), aligned to `alignment` (a power of two), usable in the order
   /// of `stream` (a CUstream; null: the default stream). Returns null if there is no memory.
   void* (*allocate)(void* context, size_t bytes, size_t alignment, void* stream);
-  /// Frees memory after the work enqueued on `stream`. `address` is not null; `bytes`, `alignment` as for allocate.
+  /// Frees memory once the work enqueued on `stream` is done. `address` is not null; `bytes` and `alignment` are those
+  /// passed to `allocate`.
   void (*deallocate)(void* context, void* address, size_t bytes, size_t alignment, void* stream);
   /// Called once, when the resource is no longer used. May be null.
   void (*destroy)(void* context);

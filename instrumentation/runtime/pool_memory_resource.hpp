@@ -16,10 +16,11 @@ struct pool_stream;
 
 struct pool_options {
   std::uint64_t limit_bytes = 0;  ///< hard limit on reserved bytes; 0: no limit
-  double limit_fraction = 0;      ///< the limit as a fraction of the device's memory, 0 to 1; the lower one applies
-  std::uint64_t growth_bytes = 32u << 20;  ///< minimum bytes to take from upstream at a time
+  double limit_fraction = 0;      ///< limit as a fraction of the device's memory, 0 to 1; the lower limit applies
+  std::uint64_t growth_bytes = 32u << 20;  ///< minimum number of bytes to request from upstream
   std::uint64_t initial_bytes = 0;         ///< bytes to reserve in the constructor
-  /// Maximum free bytes that a thread caches per stream. 0: 64 MiB, or less on small devices or with low limits.
+  /// Maximum number of free bytes that a thread caches per stream. 0 means 64 MiB, or less on small devices or with low
+  /// limits.
   std::uint64_t front_bytes = 0;
   /// Lets other processes import the pool's memory. The pool then allocates by cuMemAlloc (upstream), not by mapping.
   bool ipc_capable = false;
@@ -28,9 +29,9 @@ struct pool_options {
 
 /// A stream-ordered memory pool on top of another resource.
 ///
-/// Each thread has a front: a per-thread cache with a few free blocks per stream, sorted by size. If a
-/// thread reallocates a block that it freed on the same stream, this takes no lock and writes no memory
-/// that other threads write. Behind the fronts is one heap with a mutex and free lists by size; it splits
+/// Each thread has a front: a per-thread cache with a few free blocks per stream, sorted by size. Reallocating
+/// a block that the thread freed on the same stream takes no lock and writes no memory that other threads
+/// write. Behind the fronts is one heap with a mutex and free lists by size; it splits
 /// and merges blocks in O(1). Sizes up to 1 MiB are rounded up by at most 1/8, larger ones to 512 bytes.
 ///
 /// On top of a device_memory_resource, if the device supports virtual memory, the pool maps its
@@ -40,7 +41,7 @@ struct pool_options {
 /// A freed block can be reused on the same stream immediately, without waiting. For another stream the
 /// pool tries, in this order: blocks of idle streams; blocks in other threads' fronts; new memory;
 /// and, if the limit or the device refuses that, blocks of busy streams, after making the requesting
-/// stream wait for them by an event. So streams wait for each other only when memory is short.
+/// stream wait for an event behind their work. So streams wait for each other only when memory is short.
 ///
 /// A pool of pinned or managed memory is different, because the host writes to it without regard to
 /// streams. It reuses a block only once the stream that freed it is idle, even for the same stream.
@@ -48,18 +49,19 @@ struct pool_options {
 /// them if the limit forbids that. It has no fronts, and in a capture it uses each block only once.
 ///
 /// On a stream with a graph_capture, memory comes from an arena of that capture. It is reused only inside the capture
-/// and returns to the pool when the graph and everything made from it is gone, even if it was freed earlier. During a
-/// capture, only a pool that maps its segments can grow; other pools use their free memory that belongs to no stream.
+/// and returns to the pool when the graph and everything created from it is destroyed, even if it was freed earlier.
+/// During a capture, only a pool that maps its segments can grow; other pools use only free memory not tied to a
+/// stream.
 ///
-/// The same applies to foreign captures on streams from `stream_ref::from_native`. The pool asks the driver about these
-/// at each allocation, or they are announced (`foreign_captures`). While an announced capture may begin or is active,
-/// memory freed on a stream serves only that stream. Memory allocated and freed in a foreign capture stays reserved
-/// (`pool_stats::kept_for_graphs`) until `forget_capture` or `announced_captures::release`, because the pool cannot see
-/// when the graph is destroyed. The caller must keep older memory that the graph uses. During an unannounced capture of
-/// a blocking stream, do not free on the default stream: the pool would query it and break the capture.
+/// The same applies to foreign captures on streams from `stream_ref::from_native`. The pool asks the driver about such
+/// captures at each allocation, or they are announced (`foreign_captures`). While an announced capture may begin or is
+/// active, memory freed on a stream serves only that stream. Memory allocated and freed in a foreign capture stays
+/// reserved (`pool_stats::kept_for_graphs`) until `forget_capture` or `announced_captures::release`, because the pool
+/// cannot see when the graph is destroyed. The caller must keep older memory that the graph uses. During an unannounced
+/// capture of a blocking stream, do not free on the default stream: the pool would query it and break the capture.
 ///
-/// If a stream is destroyed while the pool cannot wait for it (it is being captured, or the device failed), the
-/// blocks it freed are withheld until `trim`, or an allocation that finds nothing else, has waited for the device.
+/// If a stream is destroyed while the pool cannot wait for it (it is being captured, or the device failed), the blocks
+/// freed on it are withheld until `trim`, or an allocation that finds no other block, has waited for the device.
 ///
 /// Thread-safe. Any thread may free any block. Threads may end, and the pool may be destroyed, in any
 /// order, but no call into the pool may be active then. Throws out_of_memory with the pool's
@@ -100,7 +102,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
  private:
   void reserve_initial();
   [[nodiscard]] void* allocate_with_a_look(const stream_ref& stream, std::size_t bytes);
-  /// Throws error if `stream` is of another device. Not needed if a front has a block: fronts know no such streams.
+  /// Throws error if `stream` belongs to another device. Not needed if a front has a block, because a front's streams
+  /// were checked before.
   void require_own(const stream_ref& stream) const;
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
@@ -130,7 +133,7 @@ class pinned_pool_resource final : public pool_memory_resource {
 };
 static_assert(stream_ordered_resource<pinned_pool_resource>);
 
-/// The process's default pool for a device's memory. Made at first use, kept until the process ends. Thread-safe.
+/// The process's default pool for a device's memory. Created on first use and kept until the process ends. Thread-safe.
 [[nodiscard]] std::shared_ptr<pool_memory_resource> default_resource(const device_ref& device = current_device());
 /// The process-wide default pool of page-locked host memory.
 [[nodiscard]] std::shared_ptr<pool_memory_resource> default_pinned_resource(

@@ -6,11 +6,13 @@
 
 #include "core/trace/model/model.hpp"
 
-// Ranges, markers, steps and counters that a program adds to a recording. Nearly free when nothing is recorded.
+// Ranges, markers, steps and counters that a program adds to a recording. The cost is negligible if nothing is
+// recorded.
 
 namespace sluice::runtime {
 
-/// Records a named scope of the calling thread. The name is copied at the end of the scope: keep it alive until then.
+/// Records a named scope of the calling thread. The name is copied at the end of the scope: keep the text alive until
+/// then.
 class scoped_range {
  public:
   explicit scoped_range(std::string_view name) noexcept;
@@ -23,7 +25,7 @@ class scoped_range {
   std::uint64_t begin_;
 };
 
-/// Records a named point in time.
+/// Records a named point in time. Thread-safe; copies the name.
 void mark(std::string_view name) noexcept;
 /// Records the beginning of step `number` (from 0) of a loop.
 void step(std::int64_t number, std::string_view name = "step") noexcept;
@@ -31,7 +33,9 @@ void step(std::int64_t number, std::string_view name = "step") noexcept;
 /// Records a value over time. Thread-safe.
 class counter {
  public:
+  /// Counters with the same name are the same counter.
   explicit counter(std::string name, trace::counter_unit unit = trace::counter_unit::none);
+  /// Records the current value.
   void set(double value) const noexcept;
 
  private:

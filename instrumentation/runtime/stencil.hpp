@@ -18,12 +18,13 @@ namespace kernels {
 /// while it computes. So each word is read from global memory about once. Use stencil_shape to launch it.
 extern const kernel_definition stencil_u32;
 
-/// For comparison: the result of stencil_u32 without shared memory: 2 * radius + 1 reads per value. Any launch shape.
+/// For comparison: gives the same result without shared memory, with 2 * radius + 1 reads per value. Accepts any launch
+/// shape.
 extern const kernel_definition stencil_direct_u32;
 
 }  // namespace kernels
 
-/// The largest radius for which both staging buffers fit into the 48 KiB that every block can have.
+/// The largest radius for which both staging buffers fit into the 48 KiB that are available to every block.
 inline constexpr std::uint32_t largest_stencil_radius = (48u * 1024 / 8 - 256) / 2;
 
 /// The launch shape and shared memory for stencil_u32: blocks of 256 threads,

@@ -23,7 +23,8 @@ class device_observer {
   virtual void retire(backend::stream_handle stream) noexcept = 0;
   /// Called when a recording has begun: write the current state (such as all allocated blocks) into it.
   virtual void announce() noexcept = 0;
-  /// Called after memory events were lost: appends all allocated blocks. False: `limit` reached. Throws std::bad_alloc.
+  /// Called after events were lost. Appends all allocated blocks to `to`; returns false if `limit` was reached. Throws
+  /// std::bad_alloc.
   [[nodiscard]] virtual bool list_live(std::vector<pool_live_set>& to, const look_limit& limit) = 0;
 };
 
@@ -34,7 +35,7 @@ enum class foreign_captures : std::uint8_t {
 };
 
 /// A handle to a stream; cheap to copy. Shares ownership, so memory that must be freed on a stream can keep the
-/// stream alive after the `stream` object is gone. Streams from `from_native` still belong to their creator.
+/// stream alive after the `stream` object is destroyed. Streams from `from_native` still belong to their creator.
 class stream_ref {
  public:
   /// Refers to the default stream of a device.
@@ -72,16 +73,16 @@ class stream_ref {
   /// True if only the driver knows whether the stream is being captured: it belongs to other code
   /// and is not the default stream. The runtime's own streams are captured only by `graph_capture`.
   [[nodiscard]] bool may_be_captured_by_others() const noexcept { return facts_->may_be_captured_by_others; }
-  /// The priority that the stream was created with. Throws error.
+  /// The priority with which the stream was created. Throws error on failure.
   [[nodiscard]] int priority() const;
 
-  /// Waits for all work enqueued so far. Throws error.
+  /// Waits for all work enqueued so far. Throws error on failure.
   void sync() const;
-  /// True if all enqueued work is done. Throws error.
+  /// True if all enqueued work is done. Throws error on failure.
   [[nodiscard]] bool is_idle() const;
-  /// Records `e` at the current end of the stream.
+  /// Records `e` at the current end of the stream. Throws error on failure.
   void record(event& e) const;
-  /// Makes later work on this stream wait for `e`, on the device. The host does not wait.
+  /// Makes later work on this stream wait for `e`, on the device. The host does not wait. Throws error on failure.
   void wait(const event& e) const;
 
   friend bool operator==(const stream_ref& a, const stream_ref& b) noexcept {
@@ -107,12 +108,12 @@ class stream_ref {
 /// Whether a stream synchronizes with the default stream.
 enum class stream_mode : std::uint8_t { blocking, non_blocking };
 
-/// Owns a stream. Move-only. The native stream is destroyed with the last stream_ref.
-/// If a pool still depends on work of the stream, that work is waited for first.
+/// Owns a stream. Move-only. The native stream is destroyed with the last stream_ref,
+/// after waiting for any work that a pool still depends on.
 class stream {
  public:
   /// Creates a stream on the current device, or on the given one. A lower `priority` is more urgent.
-  /// Throws error, also for a priority outside `stream_priorities` (the driver would silently clamp it).
+  /// Throws error on failure, and if `priority` is outside `stream_priorities` (the driver would silently clamp it).
   explicit stream(stream_mode mode = stream_mode::non_blocking, int priority = 0);
   explicit stream(const device_ref& device, stream_mode mode = stream_mode::non_blocking, int priority = 0);
   stream(stream&&) noexcept = default;
@@ -132,14 +133,14 @@ class stream {
 };
 
 using backend::priority_range;
-/// The valid stream priorities of a device. `greatest` is the most urgent one, and the lowest number. Throws error.
+/// The valid stream priorities of a device. `greatest` is the most urgent priority, and the lowest number.
 [[nodiscard]] priority_range stream_priorities(const device_ref& device = current_device());
 
 /// The default stream of the current device.
 [[nodiscard]] stream_ref default_stream();
-/// The calling thread's own stream on the device, made at first use. Like the driver's per-thread default stream, it
+/// The calling thread's own stream on the device, created on first use. Like the driver's per-thread default stream, it
 /// synchronizes with the default stream, but not with other threads' streams. Memory allocated on it is freed on it,
-/// whichever thread frees it. It is destroyed when the thread has ended and the last stream_ref is gone. Throws error.
+/// whichever thread frees it. The stream is destroyed when the thread has ended and the last stream_ref is destroyed.
 [[nodiscard]] stream_ref per_thread_stream(const device_ref& device = current_device());
 /// The calling thread's stream on the current device: set by the innermost stream_guard, else the default stream.
 [[nodiscard]] stream_ref current_stream();
@@ -147,6 +148,7 @@ using backend::priority_range;
 /// Sets the calling thread's stream, and its device, for a scope.
 class stream_guard {
  public:
+  /// Throws the same errors as `set_device`.
   explicit stream_guard(const stream_ref& s);
   ~stream_guard();
   stream_guard(const stream_guard&) = delete;
@@ -156,10 +158,11 @@ class stream_guard {
   device_guard device_;
 };
 
-/// Calls `function` on the host when the stream reaches this point; later work waits until it returns. It runs on a
-/// driver thread (on the simulated device, on the thread that first passes that time). It must not call the device;
-/// an exception ends the program. In a capture it becomes a node, lives as long as the graph, and runs at each
-/// launch. Throws error, also in a foreign capture, because the runtime cannot know how long to keep the function.
+/// Calls `function` on the host when the stream reaches this point; later work waits until the function returns. The
+/// function runs on a driver thread (on the simulated device, on the thread that first passes that time). It must not
+/// call the device, and an exception from it ends the program. In a capture, the function becomes a node, is kept as
+/// long as the graph, and runs at each launch. Throws error on failure, and in a foreign capture, because the runtime
+/// cannot know how long to keep the function.
 void launch_host_func(const stream_ref& stream, std::function<void()> function);
 
 /// How `event::sync` waits on the host.
@@ -171,17 +174,20 @@ enum class event_wait : std::uint8_t {
 /// A point in a stream, without a timestamp. Move-only.
 class event {
  public:
+  /// Creates an event; `how` selects how `sync` waits. Throws error on failure.
   explicit event(const device_ref& device = current_device(), event_wait how = event_wait::spin)
       : event(device, backend::event_flags{.blocking_sync = how == event_wait::sleep}) {}
   ~event();
   event(event&& other) noexcept;
   event& operator=(event&& other) noexcept;
 
+  /// Records the event at the current end of the stream. Throws error on failure.
   void record(const stream_ref& s) { s.record(*this); }
-  /// Blocks the host until the event is done. Throws error.
+  /// Blocks the host until the event is done. Throws error on failure.
   void sync() const;
-  /// True if the stream has passed the event, or if it was never recorded.
+  /// True if the stream has passed the event, or if the event was never recorded. Throws error on failure.
   [[nodiscard]] bool is_done() const;
+  /// The driver's handle (a CUevent).
   [[nodiscard]] std::uintptr_t get() const noexcept { return static_cast<std::uintptr_t>(handle_); }
   [[nodiscard]] backend::event_handle handle() const noexcept { return handle_; }
 
@@ -201,7 +207,7 @@ class timed_event : public event {
   explicit timed_event(const device_ref& device = current_device(), event_wait how = event_wait::spin)
       : event(device, backend::event_flags{.timed = true, .blocking_sync = how == event_wait::sleep}) {}
 
-  /// Device time between two events, both of which must be done. Throws error.
+  /// Device time between two events. Throws error unless both are done.
   friend std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to);
 };
 
@@ -209,16 +215,17 @@ class timed_event : public event {
 
 using backend::ipc_event_handle;
 
-/// An event shared by two processes: one records it, the other waits for it. It has no timestamp. On the simulated
-/// device, recording it completes all earlier work at once, because the other process cannot advance this one's clock.
+/// An event shared by two processes: one process records the event, the other waits for it. It has no timestamp. On the
+/// simulated device, recording the event completes all earlier work at once, because the waiting process cannot advance
+/// the recording process's clock.
 class ipc_event : public event {
  public:
   /// Creates an event that can be shared. Throws error if the device has no IPC support.
   explicit ipc_event(const device_ref& device = current_device())
       : event(device, backend::event_flags{.interprocess = true}) {}
-  /// Opens an event that another process shared and still keeps. Throws error.
+  /// Opens an event that another process has shared and not destroyed. Throws error on failure.
   [[nodiscard]] static ipc_event open(const ipc_event_handle& handle, const device_ref& device = current_device());
-  /// A handle for the other process: plain bytes, to be sent by any channel. Throws error.
+  /// A handle for the other process: plain bytes, to be sent over any channel. Throws error on failure.
   [[nodiscard]] ipc_event_handle share() const;
 
  private:

@@ -12,8 +12,8 @@ namespace sluice::runtime {
 template <class T, std::size_t Rank>
 class strided_view;
 
-/// The common interface of all mdspan classes (std::mdspan, cuda::std::mdspan, Kokkos).
-/// This header includes none of them, so a program can convert to the one that it uses.
+/// The common interface of all mdspan classes (std::mdspan, cuda::std::mdspan, Kokkos). This
+/// header includes none of them, so a program can convert to whichever class it uses.
 template <class M, class T, std::size_t Rank>
 concept mdspan_of = requires {
   typename M::element_type;
@@ -25,7 +25,7 @@ concept mdspan_of = requires {
 };
 
 /// A non-owning view of an array with `Rank` axes: a pointer, extents and strides in elements. Small, cheap
-/// to copy, and usable as a kernel argument. The memory must outlive it. Strides may be 0 or negative.
+/// to copy, and usable as a kernel argument. The memory must outlive the view. Strides may be 0 or negative.
 ///
 /// The host may access elements only if they are in host or managed memory.
 /// Functions that return other views copy no elements and are O(Rank).
@@ -125,7 +125,7 @@ class strided_view {
   }
 
   /// Converts to an mdspan. layout_stride always works, layout_right needs a C-contiguous
-  /// view, layout_left an F-contiguous one. Throws error if the layout does not match, or
+  /// view, layout_left an F-contiguous view. Throws error if the layout does not match, or
   /// if an extent does not match the mdspan's index type or static extents.
   template <class Mdspan>
   requires mdspan_of<Mdspan, T, Rank>
@@ -136,7 +136,7 @@ class strided_view {
     if (is_contiguous(order)) return;
     refuse(call, "the view of shape " + to_string(extents_) + " and strides " + to_string(strides_) + " is not " +
                      (order == storage_order::c ? "C" : "F") +
-                     "-contiguous, and a view cannot move elements; copy it to a contiguous array first");
+                     "-contiguous; a view cannot move elements, so copy it to a contiguous array first");
   }
 
   template <class Mdspan, std::size_t... Axis>
@@ -149,7 +149,7 @@ class strided_view {
     const bool statics_fit = ((Mdspan::extents_type::static_extent(Axis) == static_cast<std::size_t>(-1) ||
                                std::cmp_equal(Mdspan::extents_type::static_extent(Axis), extents_[Axis])) &&
                               ...);
-    if (!statics_fit) refuse("to_mdspan", "shape " + to_string(extents_) + " is not that of the mdspan's type");
+    if (!statics_fit) refuse("to_mdspan", "shape " + to_string(extents_) + " does not match the mdspan's extents");
     const typename Mdspan::extents_type extents{static_cast<index>(extents_[Axis])...};
     if constexpr (
         Rank > 0 && requires(const mapping& m) { m.strides(); } &&
@@ -159,7 +159,7 @@ class strided_view {
     } else {
       const mapping dense(extents);
       if (!(empty() || ((extents_[Axis] == 1 || std::cmp_equal(dense.stride(Axis), strides_[Axis])) && ...))) {
-        refuse("to_mdspan", "strides " + to_string(strides_) + " are not those of the mdspan's layout");
+        refuse("to_mdspan", "strides " + to_string(strides_) + " do not match the mdspan's layout");
       }
       return Mdspan(data_, dense);
     }

@@ -4,16 +4,17 @@
 #include <string>
 #include <string_view>
 
-// Tags: names that a program gives to the memory that it is about to allocate.
+// Tags: names that a program assigns to memory before allocating it.
 
 namespace sluice::runtime {
 
-/// Tags what the calling thread allocates while the object lives. In recordings, the tag is on every
-/// allocation (also failed ones) of pools, the runtime's resources and buffers. Scopes nest: "step"
+/// Tags all allocations of the calling thread while the object lives. In recordings, every allocation
+/// (even if it failed) of pools, the runtime's resources and buffers has the tag. Scopes nest: "step"
 /// around "forward" gives "step/forward", followed by a buffer's own tag. Scopes must end in reverse
-/// order, on the thread that made them. O(length of the names); no further cost if nothing is recorded.
+/// order, on the thread that created them. O(length of the names); no further cost if nothing is recorded.
 class scoped_tag {
  public:
+  /// Copies the name.
   explicit scoped_tag(std::string_view name);
   ~scoped_tag();
   scoped_tag(const scoped_tag&) = delete;

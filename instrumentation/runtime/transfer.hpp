@@ -10,7 +10,7 @@
 #include "instrumentation/runtime/copy.hpp"
 
 // Copies of whole arrays between host and device. A copy is asynchronous only if the host memory is page-locked.
-// With ordinary memory the driver stages the data and the call waits. Recordings show which kind each transfer was.
+// With ordinary memory, the driver stages the data and the call waits. Recordings show the kind of each transfer.
 
 namespace sluice::runtime {
 
@@ -19,8 +19,8 @@ namespace sluice::runtime {
   return device.memory_space_of(address);
 }
 
-/// A copy to the host that may still be running. Move-only. It keeps the source
-/// memory alive, and pending_array also the destination. The destructor waits.
+/// A copy to the host that may still be running. Move-only. Keeps the source memory
+/// alive (pending_array also the destination). The destructor waits for the copy.
 class pending_copy {
  public:
   /// A finished copy.
@@ -31,8 +31,9 @@ class pending_copy {
 
   /// False if the host memory was pageable: the copy was finished when copy_to_host returned.
   [[nodiscard]] bool asynchronous() const noexcept { return asynchronous_; }
+  /// True if the copy is finished. Does not wait. Throws error on failure.
   [[nodiscard]] bool is_done() const;
-  /// Waits for this copy only, not for later work on the stream. Throws error.
+  /// Waits for this copy only, not for later work on the stream. Throws error on failure.
   void sync() const;
 
  private:
@@ -43,24 +44,25 @@ class pending_copy {
   bool asynchronous_ = false;
 };
 
-/// Enqueues a copy of `bytes` bytes to the host on `stream`. Keeps `source` alive until the copy is done. Throws error.
+/// Enqueues a copy of `bytes` bytes to the host on `stream`. Keeps `source` alive until the copy is done.
 [[nodiscard]] pending_copy copy_to_host(void* to, const void* from, std::size_t bytes, memory_owner source,
                                         const stream_ref& stream);
 
 /// Enqueues a copy of device memory into a host span of at least the
-/// same length. `to` must live until the copy is done. Throws error.
+/// same length. `to` must live until the copy is done.
 template <class T>
 [[nodiscard]] pending_copy copy_to_host(const device_span<T>& from, std::span<std::remove_const_t<T>> to,
                                         const stream_ref& stream = current_stream()) {
   if (to.size() < from.size()) {
-    refuse("copy_to_host", "room for " + std::to_string(to.size()) + " of " + std::to_string(from.size()) + " values");
+    refuse("copy_to_host",
+           "the destination holds " + std::to_string(to.size()) + " of " + std::to_string(from.size()) + " values");
   }
   return copy_to_host(to.data(), from.data(), from.size_bytes(), from.owner(), stream);
 }
 
 namespace detail {
 
-// Throws error unless both have the same shape and are contiguous in the same order.
+// Throws error unless both arrays have the same shape and are contiguous in the same order.
 void require_same_layout(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides,
                          std::span<const std::int64_t> other_extents, std::span<const std::int64_t> other_strides,
                          const char* call);
@@ -90,7 +92,7 @@ class pending_array {
 
   [[nodiscard]] bool asynchronous() const noexcept { return copy_.asynchronous(); }
   [[nodiscard]] bool is_done() const { return copy_.is_done(); }
-  /// Waits for the copy and returns the array. Throws error.
+  /// Waits for the copy and returns the array. Throws error on failure.
   [[nodiscard]] pinned_array<T, Rank> get() && {
     copy_.sync();
     return std::move(array_);
@@ -111,7 +113,8 @@ template <class T, std::size_t Rank>
   return {std::move(to), std::move(copy)};
 }
 
-/// All elements in memory order, in ordinary host memory. Waits. Throws error unless the array is contiguous.
+/// Copies all elements, in memory order, to ordinary host memory, and waits for the copy. Throws error unless the array
+/// is contiguous.
 template <class T, std::size_t Rank>
 [[nodiscard]] std::vector<std::remove_const_t<T>> to_vector(const device_array<T, Rank>& from,
                                                             const stream_ref& stream = current_stream()) {

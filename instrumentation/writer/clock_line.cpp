@@ -4,7 +4,7 @@
 
 #include "instrumentation/ring/clock.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 namespace {
 constexpr std::int64_t one_second = 1'000'000'000;
@@ -15,11 +15,11 @@ clock_anchor read_clocks() {
   clock_anchor best;
   std::uint64_t least = UINT64_MAX;
   for (int attempt = 0; attempt < 5; ++attempt) {
-    const std::uint64_t realtime_before = read_clock(CLOCK_REALTIME);
-    const std::uint64_t before = read_tsc();
-    const std::uint64_t monotonic = read_clock(CLOCK_MONOTONIC);
-    const std::uint64_t after = read_tsc();
-    const std::uint64_t realtime_after = read_clock(CLOCK_REALTIME);
+    const std::uint64_t realtime_before = ring::read_clock(CLOCK_REALTIME);
+    const std::uint64_t before = ring::read_tsc();
+    const std::uint64_t monotonic = ring::read_clock(CLOCK_MONOTONIC);
+    const std::uint64_t after = ring::read_tsc();
+    const std::uint64_t realtime_after = ring::read_clock(CLOCK_REALTIME);
     const std::uint64_t gap = realtime_after - realtime_before;
     if (gap >= least) continue;
     least = gap;
@@ -59,4 +59,4 @@ std::int64_t clock_line::to_monotonic_before(std::uint64_t tsc) const {
   return segment(*(right - 1), *right).at(tsc);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

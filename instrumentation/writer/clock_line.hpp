@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 /// One reading of three clocks at (nearly) the same moment.
 struct clock_anchor {
@@ -17,14 +17,14 @@ struct clock_anchor {
 [[nodiscard]] clock_anchor read_clocks();
 
 /// Converts TSC values to CLOCK_MONOTONIC by linear interpolation between anchors. If an anchor is added at each
-/// drain, drained times always lie between two anchors. Old anchors are thinned to one per second. Not thread-safe.
+/// drain, drained times are always between two anchors. Old anchors are thinned to one per second. Not thread-safe.
 class clock_line {
  public:
-  /// Adds an anchor. Anchors must be in order of time; one that does not advance is ignored.
+  /// Adds an anchor. Anchors must be added in order of time; an anchor that is not later than the last is ignored.
   void add(const clock_anchor& anchor);
 
-  /// CLOCK_MONOTONIC in ns. Outside the anchors, extrapolates with the nearest slope. With fewer
-  /// than two anchors, returns the first one's time. O(log anchors), O(1) for recent times.
+  /// The CLOCK_MONOTONIC time, in ns, of a TSC value. Outside the anchors, extrapolates with the nearest slope. With
+  /// fewer than two anchors, returns the time of the first. O(log anchors), O(1) for recent times.
   [[nodiscard]] std::int64_t to_monotonic(std::uint64_t tsc) const {
     return tsc >= last_.from.tsc && last_.slope != 0 ? last_.at(tsc) : to_monotonic_before(tsc);
   }
@@ -49,8 +49,8 @@ class clock_line {
   [[nodiscard]] std::int64_t to_monotonic_before(std::uint64_t tsc) const;
   void thin_out();
   std::vector<clock_anchor> anchors_;
-  std::size_t thinned_ = 0;  ///< The anchors before this one are thinned to one per second.
+  std::size_t thinned_ = 0;  ///< The anchors before this index are thinned to one per second.
   segment last_;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

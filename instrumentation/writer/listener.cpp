@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 unique_descriptor& unique_descriptor::operator=(unique_descriptor&& other) noexcept {
   std::swap(number_, other.number_);
@@ -32,15 +32,16 @@ int unique_descriptor::release() { return std::exchange(number_, -1); }
 
 namespace {
 
-constexpr std::size_t most_silent_clients = 64;
-constexpr int most_accepted_at_once = 256;  ///< Per socket.
-constexpr std::size_t most_notes = 4096;
+constexpr std::size_t max_silent_clients = 64;
+constexpr int max_accepted_at_once = 256;  ///< Per socket.
+constexpr std::size_t max_notes = 4096;
 
-/// A number that nobody can guess. std::random_device would ask for a C library as new as the one built with.
+/// An unguessable number. Does not use std::random_device, which would require a C library as new as the build
+/// machine's.
 std::uint64_t random_word() {
   std::uint64_t word = 0;
   if (getrandom(&word, sizeof word, 0) == sizeof word) return word;
-  const unique_descriptor source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));  // A sandbox may forbid the call.
+  const unique_descriptor source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));  // A sandbox may forbid getrandom.
   if (!source || ::read(source.get(), &word, sizeof word) != sizeof word) std::abort();
   return word;
 }
@@ -56,13 +57,13 @@ unique_descriptor listen_at(const std::string& name) {
   unique_descriptor s(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   socklen_t length = 0;
-  const bool listens = s && socket_address(name.c_str(), address, length) &&
+  const bool listens = s && ring::socket_address(name.c_str(), address, length) &&
                        ::bind(s.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0 &&
                        ::listen(s.get(), SOMAXCONN) == 0;
   return listens ? std::move(s) : unique_descriptor();
 }
 
-/// The client's pid from the kernel; 0: in a pid namespace that is not visible from here.
+/// The client's pid, from the kernel; 0 if the client is in a pid namespace that is not visible from here.
 std::uint64_t pid_of(int client) {
   ucred peer{};
   socklen_t length = sizeof peer;
@@ -70,18 +71,18 @@ std::uint64_t pid_of(int client) {
   return known ? static_cast<std::uint64_t>(peer.pid) : 0;
 }
 
-/// The only message of a client, and the first descriptor sent with it; other descriptors are closed.
+/// A client's only message, and the first descriptor sent with it. Other descriptors are closed.
 struct client_message {
-  ssize_t bytes = -1;  ///< -1: none yet, see errno.
-  hello content{.magic = 0, .version = 0};
+  ssize_t bytes = -1;  ///< Length of the message; -1: no message yet, see errno.
+  ring::hello content{.magic = 0, .version = 0};
   int file = -1;
 };
 
 client_message receive(int client) {
   client_message got;
   iovec part{&got.content, sizeof got.content};
-  constexpr std::size_t most_files = 16;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * most_files)] = {};
+  constexpr std::size_t max_files = 16;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * max_files)] = {};
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
@@ -111,14 +112,14 @@ bool out_of_descriptors(int number) { return number == EMFILE || number == ENFIL
 
 }  // namespace
 
-greeting check_greeting(std::span<const std::byte> message, std::span<const unsigned char, secret_bytes> secret) {
-  hello said{.magic = 0, .version = 0};
+greeting check_greeting(std::span<const std::byte> message, std::span<const unsigned char, ring::secret_bytes> secret) {
+  ring::hello said{.magic = 0, .version = 0};
   if (message.size() != sizeof said) return greeting::stranger;
   std::memcpy(&said, message.data(), sizeof said);
   unsigned different = 0;
-  for (std::size_t i = 0; i < secret_bytes; ++i) different |= static_cast<unsigned>(said.secret[i] ^ secret[i]);
+  for (std::size_t i = 0; i < ring::secret_bytes; ++i) different |= static_cast<unsigned>(said.secret[i] ^ secret[i]);
   if (different != 0) return greeting::stranger;
-  const bool sensible = said.magic == hello::magic_number && said.version == hello{}.version;
+  const bool sensible = said.magic == ring::hello::magic_number && said.version == ring::hello{}.version;
   return sensible ? greeting::known : greeting::nonsense;
 }
 
@@ -132,7 +133,7 @@ std::optional<loss_note> parse_note(std::string_view text) {
   if (std::sscanf(whole.c_str(), "%c %d %llu %llu %64[ -~]", &why, &pid, &events, &memory_events, program) < 4)
     return {};
   if (pid <= 0 || std::string_view("dfmrs").find(why) == std::string_view::npos) return {};
-  note.why = static_cast<no_ring_reason>(why);
+  note.why = static_cast<ring::no_ring_reason>(why);
   note.pid = static_cast<std::uint64_t>(pid);
   note.events = std::min<std::uint64_t>(events, std::uint64_t{1} << 48);
   note.memory_events = std::min<std::uint64_t>(memory_events, note.events);
@@ -142,7 +143,7 @@ std::optional<loss_note> parse_note(std::string_view text) {
 
 result<listener> listener::open() {
   listener made;
-  for (std::size_t at = 0; at < secret_bytes; at += sizeof(std::uint64_t)) {
+  for (std::size_t at = 0; at < ring::secret_bytes; at += sizeof(std::uint64_t)) {
     const std::uint64_t word = random_word();
     std::memcpy(made.secret_.data() + at, &word, sizeof word);
   }
@@ -168,7 +169,7 @@ void listener::close() {
   silent_.clear();
 }
 
-/// False: no client is waiting.
+/// Accepts a client. Returns false if none is waiting.
 bool listener::accept_one(const unique_descriptor& socket, std::vector<std::string>& complaints) {
   const auto accept = [&] { return ::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); };
   unique_descriptor client(accept());
@@ -178,10 +179,10 @@ bool listener::accept_one(const unique_descriptor& socket, std::vector<std::stri
   }
   if (errno == EINTR || errno == ECONNABORTED) return true;
   if (!out_of_descriptors(errno)) return false;
-  // Left in the queue, it would wait forever while its process believes that it is being recorded.
+  // If the client stayed in the queue, it would wait forever while its process believes that it is being recorded.
   if (!std::exchange(descriptors_spent_, true)) {
     complaints.push_back(
-        "the recorder has no descriptor left for more processes: what they do is not recorded (ulimit -n)");
+        "the recorder has no descriptor left for more processes: their activity is not recorded (ulimit -n)");
   }
   if (!silent_.empty()) silent_.erase(silent_.begin());
   spare_ = {};
@@ -193,7 +194,7 @@ bool listener::accept_one(const unique_descriptor& socket, std::vector<std::stri
 
 void listener::accept_from(const unique_descriptor& socket, std::vector<std::string>& complaints) {
   if (!socket) return;
-  for (int i = 0; i < most_accepted_at_once && accept_one(socket, complaints); ++i) {
+  for (int i = 0; i < max_accepted_at_once && accept_one(socket, complaints); ++i) {
   }
 }
 
@@ -204,7 +205,7 @@ void listener::hear(unique_descriptor client, std::vector<arrival>& arrivals, st
     return;
   }
   unique_descriptor file(got.file);
-  if (got.bytes == 0 && !file) return;  // The client is gone, or only woke us because its ring is half full.
+  if (got.bytes == 0 && !file) return;  // The client has ended, or only woke us because its ring is half full.
   const std::uint64_t pid = pid_of(client.get());
   const std::string who = "process " + std::to_string(pid);
   const auto bytes = std::as_bytes(std::span(&got.content, 1)).first(static_cast<std::size_t>(got.bytes));
@@ -213,12 +214,12 @@ void listener::hear(unique_descriptor client, std::vector<arrival>& arrivals, st
       if (!std::exchange(strangers_met_, true)) {
         complaints.push_back(
             who +
-            " spoke to the recorder without its secret, which only CMD and what it starts have: it, and "
-            "others like it, are ignored");
+            " contacted the recorder without its secret, which only CMD and its child processes have: this and "
+            "other such processes are ignored");
       }
       return;
     case greeting::nonsense:
-      complaints.push_back(who + " sent something that is no recording; it is ignored");
+      complaints.push_back(who + " sent an invalid message; it is ignored");
       ++turned_away_;
       return;
     case greeting::known:
@@ -226,7 +227,7 @@ void listener::hear(unique_descriptor client, std::vector<arrival>& arrivals, st
   }
   auto reader =
       file ? ring_reader::adopt(file.release())
-           : result<ring_reader>(fail(error_code::unavailable, "no ring (has the recorder no descriptor left?)"));
+           : result<ring_reader>(fail(error_code::unavailable, "no ring (is the recorder out of descriptors?)"));
   if (reader) {
     arrivals.push_back({std::move(*reader), pid});
   } else {
@@ -240,8 +241,8 @@ std::vector<arrival> listener::take(std::vector<std::string>& complaints) {
   accept_from(public_socket_, complaints);
   std::vector<arrival> arrivals;
   for (unique_descriptor& client : std::exchange(silent_, {})) hear(std::move(client), arrivals, complaints);
-  // Clients send their message at once or never. If there are too many, drop the oldest ones.
-  if (silent_.size() > most_silent_clients) silent_.erase(silent_.begin(), silent_.end() - most_silent_clients);
+  // Clients send their message immediately or never. If too many are silent, drop those that connected first.
+  if (silent_.size() > max_silent_clients) silent_.erase(silent_.begin(), silent_.end() - max_silent_clients);
   return arrivals;
 }
 
@@ -250,9 +251,9 @@ std::vector<loss_note> listener::notes() const {
   if (!folder_) return found;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(folder_->path(), none)) {
-    if (found.size() == most_notes) break;
+    if (found.size() == max_notes) break;
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(note_prefix) || name.ends_with(".new")) continue;
+    if (!name.starts_with(ring::note_prefix) || name.ends_with(".new")) continue;
     if (auto note = parse_note(std::filesystem::read_symlink(entry.path(), none).string()))
       found.push_back(std::move(*note));
   }
@@ -271,4 +272,4 @@ bool process_watch::ended() const {
   return ::poll(&state, 1, 0) > 0;
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

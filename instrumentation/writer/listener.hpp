@@ -17,9 +17,9 @@
 #include "instrumentation/writer/private_folder.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// A file descriptor that is closed with its owner.
+/// Owns a file descriptor and closes it in the destructor.
 class unique_descriptor {
  public:
   unique_descriptor() = default;
@@ -39,28 +39,29 @@ class unique_descriptor {
 /// A ring that a client sent.
 struct arrival {
   ring_reader reader;
-  std::uint64_t pid = 0;  ///< From the kernel, in our pid namespace; 0: not visible from it.
+  std::uint64_t pid = 0;  ///< The sender's pid in our pid namespace, from the kernel; 0: not visible there.
 };
 
-/// Classification of a client's first message: without the secret, with the secret but malformed, or valid.
+/// Classification of a client's first message. `stranger`: without the secret; `nonsense`: with the secret, but
+/// malformed; `known`: valid.
 enum class greeting : std::uint8_t { stranger, nonsense, known };
 /// Checks a received message against the secret in `SLUICE_SOCKET`. Takes constant time, wherever the secret differs.
 [[nodiscard]] greeting check_greeting(std::span<const std::byte> message,
-                                      std::span<const unsigned char, secret_bytes> secret);
+                                      std::span<const unsigned char, ring::secret_bytes> secret);
 
 /// The note (see `note_prefix`) of a process that could not send a ring.
 struct loss_note {
-  no_ring_reason why = no_ring_reason::refused;
+  ring::no_ring_reason why = ring::no_ring_reason::refused;
   std::uint64_t pid = 0;  ///< As seen by the process.
   std::uint64_t events = 0, memory_events = 0;
   std::string program;
 };
-/// Parses the target of a note's link. Empty if it is invalid.
+/// Parses the target of a note's link; nullopt if `text` is invalid.
 [[nodiscard]] std::optional<loss_note> parse_note(std::string_view text);
 
-/// The sockets to which recorded processes send rings. One is in the abstract namespace, so no file system or
-/// chroot hides it; the other is in a private folder, so no network namespace hides it. Never blocks, and
-/// nothing a client does makes it fail. Clients without the secret are rejected and counted. Not thread-safe.
+/// The sockets to which recorded processes send rings. One socket is in the abstract namespace, so no file system or
+/// chroot hides it; the other is in a private folder, so no network namespace hides it. Never blocks; no action of a
+/// client makes the listener fail. Clients without the secret are rejected. Not thread-safe.
 class listener {
  public:
   /// Opens sockets with new names. Errors: unavailable.
@@ -69,17 +70,19 @@ class listener {
   /// The value for `SLUICE_SOCKET`.
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The sockets' descriptors, readable when `take` has something to do. -1: there is no such socket.
+  /// The sockets' descriptors, which become readable when `take` has something to do; -1 if there is no such socket.
   [[nodiscard]] std::array<int, 2> descriptors() const { return {private_socket_.get(), public_socket_.get()}; }
 
-  /// Returns the rings that have arrived, at most so many per call that the caller is not blocked. Invalid
-  /// messages are described in `complaints`: one for all clients without the secret, others once per client.
+  /// Returns the rings that have arrived. The number per call is limited, so that the caller is not blocked for long.
+  /// Adds descriptions of invalid messages to `complaints`: a single one for all clients without the secret, and one
+  /// for each other rejected client.
   [[nodiscard]] std::vector<arrival> take(std::vector<std::string>& complaints);
 
   /// The notes of processes that could not send a ring, up to a maximum number.
   [[nodiscard]] std::vector<loss_note> notes() const;
 
-  /// Rejected clients, except those without the secret: no descriptor was left, or their message or ring was invalid.
+  /// The number of rejected clients, except clients without the secret: no descriptor was left, or the message or ring
+  /// was invalid.
   [[nodiscard]] std::uint64_t turned_away() const { return turned_away_; }
 
   /// Closes the sockets: no more clients can connect.
@@ -91,7 +94,7 @@ class listener {
   bool accept_one(const unique_descriptor& socket, std::vector<std::string>& complaints);
   void hear(unique_descriptor client, std::vector<arrival>& arrivals, std::vector<std::string>& complaints);
 
-  std::array<unsigned char, secret_bytes> secret_{};
+  std::array<unsigned char, ring::secret_bytes> secret_{};
   unique_descriptor public_socket_, private_socket_;
   unique_descriptor spare_;  ///< Closed briefly to reject a client when no other descriptor is left.
   std::unique_ptr<private_folder> folder_;
@@ -102,8 +105,8 @@ class listener {
   bool descriptors_spent_ = false;
 };
 
-/// Checks whether a process is alive. Uses the kernel's process descriptor (pidfd),
-/// which is safe against pid reuse; without one, the pid. Pid 0 always counts as alive.
+/// Checks whether a process is alive. Uses a process descriptor (pidfd), which is safe against pid
+/// reuse, or the pid if the kernel does not provide a descriptor. Pid 0 always counts as alive.
 class process_watch {
  public:
   process_watch() = default;
@@ -116,4 +119,4 @@ class process_watch {
   unique_descriptor handle_;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -6,13 +6,13 @@
 #include <memory>
 #include <optional>
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 // From nvml.h, which is not needed for building. These parts have not changed since their introduction.
 using nvml_device = struct nvmlDevice_st*;
 constexpr int nvml_success = 0;
-constexpr unsigned most_links = 64;    // An H200 has 18; NVML returns an error for links beyond the last one.
+constexpr unsigned max_links = 64;     // An H200 has 18; NVML returns an error for links beyond the last one.
 constexpr unsigned speed_field = 164;  // NVML_FI_DEV_NVLINK_GET_SPEED: MB/s of link `scope`
 constexpr unsigned version_4_0 = 6;    // NVML_NVLINK_VERSION_4_0: Hopper
 constexpr unsigned unsigned_int = 1;
@@ -57,7 +57,7 @@ class management {
     if (!ready_ || by_uuid_(text_of(gpu).c_str(), &device) != nvml_success) return std::nullopt;
     std::uint64_t megabytes = 0;
     unsigned version = 0;
-    for (unsigned link = 0; link < most_links; ++link) {
+    for (unsigned link = 0; link < max_links; ++link) {
       unsigned active = 0;
       if (link_state_(device, link, &active) != nvml_success || active == 0) continue;
       if (link_version_(device, link, &version) != nvml_success) version = 0;
@@ -66,7 +66,7 @@ class management {
       speed.scope = link;
       const bool known =
           fields_(device, 1, &speed) == nvml_success && speed.result == nvml_success && speed.type == unsigned_int;
-      if (known && speed.value.number <= most_megabytes) megabytes += speed.value.number;
+      if (known && speed.value.number <= max_megabytes) megabytes += speed.value.number;
     }
     if (megabytes == 0) return std::nullopt;
     // Raw rate on the wire. For an H200 (18 links of 26,562 MB/s), CUPTI reports 849.96 GB/s for both directions: 8/9.
@@ -75,7 +75,7 @@ class management {
   }
 
  private:
-  static constexpr unsigned most_megabytes = 10'000'000;
+  static constexpr unsigned max_megabytes = 10'000'000;
 
   template <class Function>
   void find(Function& function, const char* name) {
@@ -111,4 +111,4 @@ std::map<gpu_uuid, std::uint64_t> nvlink_peaks(const std::vector<gpu_uuid>& gpus
   return found;
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

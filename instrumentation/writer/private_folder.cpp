@@ -18,7 +18,7 @@
 
 #include "instrumentation/ring/protocol.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 constexpr const char* name_begin = "sluice-";
@@ -55,13 +55,14 @@ bool is_named_as_ours(std::string_view name) {
 bool is_our_entry(int folder, const std::string& name) {
   struct stat found {};
   if (::fstatat(folder, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  if (name.starts_with(note_prefix)) return S_ISLNK(found.st_mode);
+  if (name.starts_with(ring::note_prefix)) return S_ISLNK(found.st_mode);
   if (found.st_uid != ::geteuid()) return false;
   if (name == socket_name || name == live_socket_name) return S_ISSOCK(found.st_mode);
   return name == alive_name && S_ISREG(found.st_mode) && found.st_size == 0;
 }
 
-/// Locks the folder of a dead owner and returns the lock; -1: the owner lives, or the folder is not ours.
+/// Locks the folder of an ended process and returns the lock file's descriptor; -1 if the owner still runs, or the
+/// folder is not ours.
 int lock_of_dead(int folder) {
   struct stat found {};
   const bool ours = ::fstat(folder, &found) == 0 && found.st_uid == ::geteuid() && (found.st_mode & 07777) == 0700;
@@ -103,7 +104,7 @@ std::unique_ptr<private_folder> private_folder::make() {
   for (const std::filesystem::path& place :
        {std::filesystem::temp_directory_path(none), std::filesystem::path("/tmp")}) {
     std::string name = (place / (name_begin + std::string(name_random, 'X'))).string();
-    if (place.empty() || name.size() + sizeof "/socket" > door::longest_name) continue;
+    if (place.empty() || name.size() + sizeof "/socket" > ring::writer_address::longest_name) continue;
     remove_dead_in(place.string());
     if (::mkdtemp(name.data()) != nullptr) return std::make_unique<private_folder>(std::move(name));
   }
@@ -112,7 +113,8 @@ std::unique_ptr<private_folder> private_folder::make() {
 
 private_folder::private_folder(std::string path) : path_(std::move(path)), owner_(::getpid()) { say_alive(); }
 
-/// The lock file gets its name after it is locked, so others only see it locked. A folder without it is never removed.
+/// Creates the lock file. It gets its name after it is locked, so other processes only see it locked. A folder without
+/// a lock file is never removed.
 void private_folder::say_alive() {
   const std::string draft = path_ + "/" + alive_draft;
   alive_ = ::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -127,4 +129,4 @@ private_folder::~private_folder() {
   if (alive_ >= 0) ::close(alive_);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

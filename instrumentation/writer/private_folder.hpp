@@ -5,17 +5,19 @@
 #include <memory>
 #include <string>
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// The name of the socket in such a folder through which a recording is watched (`sluice record --live`).
+/// Name of the socket, in a `private_folder`, for watching a recording (`sluice record --live`).
 inline constexpr const char* live_socket_name = "live";
 
-/// A folder that only the current user can enter. The process that made it deletes it, with its contents. If that
-/// process is killed, the folder stays, but the lock on a file in it is released: a later `make` may then remove it.
+/// A folder that only the current user can enter. The process that made the folder deletes it, with its contents. If
+/// that process is killed, the folder stays, but the lock on a file in it is released, so that a later `make` may
+/// remove the folder.
 class private_folder {
  public:
-  /// Makes the folder; null if no place has short enough names for sockets. First removes folders that killed processes
-  /// of this user left in these places: only folders that look exactly like ours, and without following links.
+  /// Makes the folder; null if the path of every possible parent folder is too long for socket names. First removes
+  /// folders that killed processes of this user left there: only folders that look exactly like ours, and without
+  /// following links.
   [[nodiscard]] static std::unique_ptr<private_folder> make();
   explicit private_folder(std::string path);
   private_folder(const private_folder&) = delete;
@@ -28,7 +30,7 @@ class private_folder {
 
   std::string path_;
   pid_t owner_;
-  int alive_ = -1;  ///< A locked file descriptor.
+  int alive_ = -1;  ///< Descriptor of the locked file that shows that this process is alive.
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -4,7 +4,7 @@
 #include <string>
 #include <system_error>
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,7 +23,7 @@ fs::path free_place(const fs::path& folder, const fs::path& path) {
   return place;
 }
 
-/// Saves as `first`; if that fails, for example because its folder is gone, in the current folder.
+/// Saves as `first` or, if that fails (for example because its folder was deleted), in the current folder.
 result<std::size_t> save(trace::file_writer& file, const fs::path& first) {
   auto saved = file.move_to(first.string());
   if (!saved && saved.error().code == error_code::io) saved = file.move_to(free_place(fs::path("."), first).string());
@@ -33,11 +33,11 @@ result<std::size_t> save(trace::file_writer& file, const fs::path& first) {
 tl::unexpected<error> report(const std::string& path, const std::string& happened, const trace::file_writer& file,
                              const result<std::size_t>& saved) {
   if (!saved) {
-    return fail(saved.error().code, happened + ", and what was recorded could not be saved", path,
+    return fail(saved.error().code, happened + ", and the recording could not be saved", path,
                 saved.error().to_string());
   }
   std::string where = "what was recorded is in " + file.path();
-  if (*saved > 0) where += ", but for " + std::to_string(*saved) + " pieces that were lost";
+  if (*saved > 0) where += ", except for " + std::to_string(*saved) + " pieces that were lost";
   return fail(error_code::io, happened, path, where);
 }
 
@@ -70,4 +70,4 @@ result<void> recover(trace::file_writer& file) {
   return {};
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

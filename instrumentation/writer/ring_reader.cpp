@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 /// At most `length` characters, up to the first zero; control characters are replaced by spaces.
@@ -22,8 +22,8 @@ std::string printable(const char* text, std::size_t length) {
   return copy;
 }
 
-producer_identity copy_identity(const ring_identity& shared) {
-  ring_identity raw;
+producer_identity copy_identity(const ring::ring_identity& shared) {
+  ring::ring_identity raw;
   std::memcpy(&raw, &shared, sizeof raw);
   producer_identity identity;
   identity.start_time = raw.start_time;
@@ -66,35 +66,36 @@ result<ring_reader> ring_reader::adopt(int memory_file) {
   // Without the seal, the sender could truncate the file while we read it, which would raise SIGBUS.
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-    return fail(error_code::corrupt, "a ring that is no sealed memory file");
+    return fail(error_code::corrupt, "a ring that is not a sealed memory file");
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return fail(error_code::io, describe_errno(errno));
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size < ring_data_offset + minimum_ring_bytes || size > ring_data_offset + maximum_ring_bytes) {
+  if (size < ring::ring_data_offset + ring::minimum_ring_bytes ||
+      size > ring::ring_data_offset + ring::maximum_ring_bytes) {
     return fail(error_code::corrupt, "a ring of " + std::to_string(size) + " bytes");
   }
-  const std::size_t capacity = static_cast<std::size_t>(size) - ring_data_offset;
-  if (!std::has_single_bit(capacity)) return fail(error_code::corrupt, "a ring whose size is no power of two");
+  const std::size_t capacity = static_cast<std::size_t>(size) - ring::ring_data_offset;
+  if (!std::has_single_bit(capacity)) return fail(error_code::corrupt, "a ring whose size is not a power of two");
   void* memory = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return fail(error_code::io, "cannot map a ring: " + describe_errno(errno));
 
-  ring_reader reader(static_cast<ring_header*>(memory), capacity);
-  const ring_header& header = *reader.header_;
-  if (header.magic != ring_magic) return fail(error_code::corrupt, "a ring without its mark");
-  if (header.version < oldest_ring_version || header.version > ring_version) {
-    return fail(error_code::newer_version,
-                "a ring of version " + std::to_string(header.version) + ", expected " + std::to_string(ring_version));
+  ring_reader reader(static_cast<ring::ring_header*>(memory), capacity);
+  const ring::ring_header& header = *reader.header_;
+  if (header.magic != ring::ring_magic) return fail(error_code::corrupt, "a ring without its magic number");
+  if (header.version < ring::oldest_ring_version || header.version > ring::ring_version) {
+    return fail(error_code::newer_version, "a ring of version " + std::to_string(header.version) + ", expected " +
+                                               std::to_string(ring::ring_version));
   }
   const std::uint32_t clock = header.clock;
-  if (clock > static_cast<std::uint32_t>(clock_kind::simulated_ns)) {
+  if (clock > static_cast<std::uint32_t>(ring::clock_kind::simulated_ns)) {
     return fail(error_code::corrupt, "a ring with clock " + std::to_string(clock));
   }
-  reader.clock_ = static_cast<clock_kind>(clock);
+  reader.clock_ = static_cast<ring::clock_kind>(clock);
   reader.identity_ = copy_identity(header.identity);
   return reader;
 }
 
-ring_reader::ring_reader(ring_header* header, std::size_t capacity) : header_(header), capacity_(capacity) {}
+ring_reader::ring_reader(ring::ring_header* header, std::size_t capacity) : header_(header), capacity_(capacity) {}
 
 ring_reader::ring_reader(ring_reader&& other) noexcept { *this = std::move(other); }
 
@@ -111,11 +112,11 @@ ring_reader& ring_reader::operator=(ring_reader&& other) noexcept {
 }
 
 ring_reader::~ring_reader() {
-  if (header_ != nullptr) munmap(header_, ring_data_offset + capacity_);
+  if (header_ != nullptr) munmap(header_, ring::ring_data_offset + capacity_);
 }
 
 void ring_reader::copy_out(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into) const {
-  const auto* data = reinterpret_cast<const std::byte*>(header_) + ring_data_offset;
+  const auto* data = reinterpret_cast<const std::byte*>(header_) + ring::ring_data_offset;
   const std::size_t offset = from & (capacity_ - 1);
   const std::size_t first = std::min(bytes, capacity_ - offset);
   append_in_pieces({data + offset, first}, into);
@@ -131,8 +132,9 @@ std::size_t whole_records(std::span<const std::byte> bytes, bool& sound) {
   std::size_t whole = 0;
   while (bytes.size() - whole >= sizeof(std::uint64_t)) {
     const record_head head = head_at(bytes.data() + whole);
-    const std::size_t least = head.type == record_type::padding ? sizeof(std::uint64_t) : sizeof(record_header);
-    sound = head.bytes >= least && head.bytes <= maximum_record_bytes;
+    const std::size_t least =
+        head.type == ring::record_type::padding ? sizeof(std::uint64_t) : sizeof(ring::record_header);
+    sound = head.bytes >= least && head.bytes <= ring::maximum_record_bytes;
     if (!sound || head.bytes > bytes.size() - whole) break;
     whole += head.bytes;
   }
@@ -141,7 +143,8 @@ std::size_t whole_records(std::span<const std::byte> bytes, bool& sound) {
 
 }  // namespace
 
-/// Copies in pieces, to avoid reading memory that was never written (a sparse file can have any amount).
+/// Copies in pieces and stops at an invalid record, to avoid reading memory that was never written (a sparse file can
+/// have any amount).
 std::size_t ring_reader::copy_whole_records(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into,
                                             bool& sound) const {
   std::size_t taken = 0;
@@ -163,7 +166,7 @@ result<std::size_t> ring_reader::drain(std::vector<std::byte>& into, std::size_t
   const std::uint64_t bytes = head - tail_;
   if (bytes > capacity_ || bytes % 8 != 0) {
     useless_ = true;
-    return fail(error_code::corrupt, "a ring whose head has run " + std::to_string(bytes) + " bytes ahead");
+    return fail(error_code::corrupt, "a ring whose head is " + std::to_string(bytes) + " bytes ahead");
   }
   // Copy before checking: the other side cannot change the copy.
   std::size_t taken = static_cast<std::size_t>(bytes);
@@ -171,11 +174,11 @@ result<std::size_t> ring_reader::drain(std::vector<std::byte>& into, std::size_t
     copy_out(tail_, taken, into);
   } else {
     bool sound = true;
-    const std::size_t asked = std::min(taken, std::max(most, maximum_record_bytes));
+    const std::size_t asked = std::min(taken, std::max(most, ring::maximum_record_bytes));
     taken = copy_whole_records(tail_, asked, into, sound);
-    // The records before it are valid and returned. The next call begins with the invalid one.
+    // The records before the invalid record are returned. The next call begins with the invalid record.
     useless_ = !sound && taken == 0;
-    if (useless_) return fail(error_code::corrupt, "a ring with a record whose length cannot be right");
+    if (useless_) return fail(error_code::corrupt, "a ring with an invalid record length");
     has_more_ = taken < bytes;
   }
   tail_ += taken;
@@ -200,4 +203,4 @@ ring_reader::losses ring_reader::lost() const {
 
 void ring_reader::say_gone() { header_->writer_gone.store(1, std::memory_order_relaxed); }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

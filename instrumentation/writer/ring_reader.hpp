@@ -13,9 +13,10 @@
 #include "core/base/error.hpp"
 #include "instrumentation/ring/ring.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// Identity of the process that sent a ring: a copy that is bounded, printable and independent of the shared memory.
+/// Identity of the process that sent a ring: a copy that is independent of the shared memory, with printable texts of
+/// limited length.
 struct producer_identity {
   std::uint64_t start_time = 0;
   std::uint64_t image = 0;
@@ -28,7 +29,7 @@ struct producer_identity {
   std::string command;
 };
 
-/// The writer's end of a ring. Does not trust its contents: a hostile or damaged ring gives
+/// The writer's end of a ring. Does not trust the ring's contents: a hostile or damaged ring causes
 /// an error, but never a crash, an endless loop or an out-of-bounds read. Not thread-safe.
 class ring_reader {
  public:
@@ -40,21 +41,21 @@ class ring_reader {
   ~ring_reader();
 
   [[nodiscard]] const producer_identity& identity() const { return identity_; }
-  [[nodiscard]] clock_kind clock() const { return clock_; }
+  [[nodiscard]] ring::clock_kind clock() const { return clock_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
 
-  /// Appends newly published whole records to `into`, about `most` bytes at most, and frees their space in the
-  /// ring. Returns the number of bytes appended. Larger amounts are copied in pieces, and nothing after an invalid
-  /// record length is read. Error: corrupt; then the ring is useless and later calls append nothing. O(bytes).
-  [[nodiscard]] result<std::size_t> drain(std::vector<std::byte>& into, std::size_t most = maximum_ring_bytes);
+  /// Appends newly published whole records to `into`, at most about `most` bytes, and frees their space in the
+  /// ring. Returns the number of bytes appended. Large amounts are copied in pieces. Nothing after an invalid record
+  /// length is read. Error: corrupt; then the ring is unusable and later calls append nothing. O(bytes).
+  [[nodiscard]] result<std::size_t> drain(std::vector<std::byte>& into, std::size_t most = ring::maximum_ring_bytes);
 
   /// True if the last `drain` left data in the ring.
   [[nodiscard]] bool has_more() const { return has_more_; }
 
-  /// True if the producer will write no more. Call this before the last `drain`.
+  /// True if the producer will write no more records. Call this before the last `drain`.
   [[nodiscard]] bool closed() const;
 
-  /// Total number of lost records, as last reported by the producer.
+  /// The losses, as last stored in the ring's header by the producer. The numbers of events are totals.
   struct losses {
     std::uint64_t events = 0, memory_events = 0;
     std::uint64_t first = 0, last = 0;  ///< Times of unreported losses, on the ring's clock.
@@ -64,22 +65,22 @@ class ring_reader {
   };
   [[nodiscard]] losses lost() const;
 
-  /// Makes `closed` return true, because the producer is known to be dead.
+  /// Makes `closed` return true, because the producer is known to have ended.
   void end() { ended_ = true; }
 
-  /// Tells the producer that the ring has no reader any more.
+  /// Informs the producer that the ring no longer has a reader.
   void say_gone();
 
  private:
-  ring_reader(ring_header* header, std::size_t capacity);
+  ring_reader(ring::ring_header* header, std::size_t capacity);
   void copy_out(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into) const;
   std::size_t copy_whole_records(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into,
                                  bool& sound) const;
 
-  ring_header* header_ = nullptr;
+  ring::ring_header* header_ = nullptr;
   std::size_t capacity_ = 0;
   std::uint64_t tail_ = 0;
-  clock_kind clock_ = clock_kind::tsc;
+  ring::clock_kind clock_ = ring::clock_kind::tsc;
   bool useless_ = false;
   bool has_more_ = false;
   bool ended_ = false;
@@ -88,15 +89,15 @@ class ring_reader {
 
 /// One record among the bytes that `ring_reader::drain` returned.
 struct record_view {
-  record_type type{};
+  ring::record_type type{};
   std::uint32_t flags = 0;
   std::uint64_t time = 0;
   std::span<const std::byte> bytes;  ///< The whole record, header included.
 };
 
-/// Type, flags and length of any record, padding included: decoded from its first word.
+/// Type, flags and length of any record (including padding), decoded from the record's first word.
 struct record_head {
-  record_type type{};
+  ring::record_type type{};
   std::uint32_t flags = 0;
   std::size_t bytes = 0;  ///< Length of the whole record.
 };
@@ -104,24 +105,26 @@ struct record_head {
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t word = 0;
   std::memcpy(&word, record, sizeof word);
-  return {static_cast<record_type>(word & UINT16_MAX), static_cast<std::uint32_t>(word >> 32),
+  return {static_cast<ring::record_type>(word & UINT16_MAX), static_cast<std::uint32_t>(word >> 32),
           static_cast<std::size_t>(word >> 16 & UINT16_MAX) * 8};
 }
 
-/// Decodes the first word of the record in `bytes`. An invalid length gives `bytes` 0: then trust nothing after it.
+/// Decodes the first word of the record in `bytes`. If the length is invalid, the result's `bytes` is 0: then trust
+/// nothing from here on.
 [[nodiscard]] inline record_head head_at(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(std::uint64_t)) return {};
   record_head head = head_at(bytes.data());
-  const std::size_t least = head.type == record_type::padding ? sizeof(std::uint64_t) : sizeof(record_header);
+  const std::size_t least =
+      head.type == ring::record_type::padding ? sizeof(std::uint64_t) : sizeof(ring::record_header);
   if (head.bytes < least || head.bytes > bytes.size()) head.bytes = 0;
   return head;
 }
 
-/// The record at `bytes`. Its length must have been checked before.
+/// The record at `bytes`. The caller must have checked its length.
 [[nodiscard]] inline record_view sound_record_at(const std::byte* bytes) {
   const record_head head = head_at(bytes);
   record_view record{head.type, head.flags, 0, {bytes, head.bytes}};
-  std::memcpy(&record.time, bytes + offsetof(record_header, time), sizeof record.time);
+  std::memcpy(&record.time, bytes + offsetof(ring::record_header, time), sizeof record.time);
   return record;
 }
 
@@ -139,7 +142,8 @@ template <class Record>
   return copy;
 }
 
-/// The record as a struct, in place if possible. It must be 8-byte aligned; shorter records are decoded into `spare`.
+/// The record as a struct, in place if possible; a record shorter than the struct is decoded into `spare`. The record
+/// must be 8-byte aligned.
 template <class Record>
 [[nodiscard]] inline const Record& view(const record_head& head, const std::byte* record, Record& spare) {
   static_assert(alignof(Record) <= 8);
@@ -148,4 +152,4 @@ template <class Record>
   return spare = decode<Record>(sound_record_at(record));
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -10,7 +10,7 @@
 #include "instrumentation/ring/producer_state.hpp"
 #include "instrumentation/writer/session_state.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 session::state::state(trace::file_writer f, listener l, const session_options& o, const clock_anchor& start)
     : file(std::move(f)),
@@ -21,13 +21,13 @@ session::state::state(trace::file_writer f, listener l, const session_options& o
             .checkpoint_every = o.checkpoint_every,
             .ring_bytes = o.delayed ? ring_before_begin : o.ring_bytes,
             .notice_failures = o.dump_on_failure,
-            .most_device_bytes = o.dump_above_bytes}),
-      ahead({.least_events = o.reorder_from, .events_a_round = std::min<std::uint64_t>(o.reorder_from, 250'000)}),
+            .max_device_bytes = o.dump_above_bytes}),
+      ahead({.min_events = o.reorder_from, .events_a_round = std::min<std::uint64_t>(o.reorder_from, 250'000)}),
       wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void session::state::wake_up() const {
   const std::uint64_t one = 1;
-  // If the counter is full, the thread is woken, too.
+  // If the counter is full, the thread has been woken already.
   [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof one);
 }
 
@@ -55,7 +55,7 @@ result<session> session::start(const std::string& path, const session_options& o
     return fail(error_code::unavailable, "no descriptor left for the recording");
   }
   // Signals are for the program's own threads. The new thread inherits the blocked mask.
-  const detail::signals_held hold;
+  const ring::detail::signals_held hold;
   std::promise<bool> begins;
   try {
     s->thread = std::thread([raw = s.get(), begun = begins.get_future()]() mutable {
@@ -64,10 +64,10 @@ result<session> session::start(const std::string& path, const session_options& o
   } catch (const std::system_error& refused) {
     s->file.discard();
     return fail(error_code::unavailable,
-                "cannot start the thread that writes: " + describe_errno(refused.code().value()), path,
+                "cannot start the thread that writes the recording: " + describe_errno(refused.code().value()), path,
                 "allow more processes and threads (ulimit -u)");
   }
-  // An existing file survives if the recording cannot begin.
+  // Publish last, so that an existing file is kept if the recording cannot begin.
   const auto published = options.publish_later ? result<void>{} : s->file.publish();
   begins.set_value(published.has_value());
   if (!published) {
@@ -87,7 +87,7 @@ session& session::operator=(session&& other) noexcept {
 }
 
 session::~session() {
-  if (state_ && state_->thread.joinable()) static_cast<void>(stop());
+  if (state_ && state_->thread.joinable()) static_cast<void>(ring::stop());
 }
 
 const std::string& session::socket_name() const { return state_->sockets.name(); }
@@ -131,12 +131,12 @@ bool session::stops_within(std::chrono::milliseconds time) {
 void session::cut_short() { state_->hurried.store(true, std::memory_order_release); }
 
 result<session_summary> session::stop() {
-  if (!state_->thread.joinable()) return fail(error_code::invalid_argument, "the recording has been stopped already");
+  if (!state_->thread.joinable()) return fail(error_code::invalid_argument, "the recording has already been stopped");
   state_->stopping.store(true, std::memory_order_release);
   state_->wake_up();
   state_->thread.join();
   state& s = *state_;
-  if (s.publish_asked) s.publish();  // If the thread ended early, it may not have done this.
+  if (s.publish_asked) s.publish();  // If the thread ended early, it may not have published the file.
   if (s.failure) return tl::unexpected<error>(*s.failure);
   session_summary summary;
   summary.path = s.file.path();
@@ -153,4 +153,4 @@ result<session_summary> session::stop() {
   return summary;
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -10,37 +10,38 @@
 
 #include "core/base/error.hpp"
 
-/// The writer's side of a recording: sockets to which recorded processes send their rings, and a thread that writes
-/// them into a trace. `sluice record` runs it as a separate process; a program that records itself runs it in-process:
+/// The writer's side of a recording: sockets to which recorded processes send their rings, and a thread that writes the
+/// rings' records into a trace. `sluice record` runs a session in a separate process; a program that records itself
+/// runs the session in its own process:
 ///
-///   auto recording = collector::session::start("t.sluice", {.simulated = true});
-///   collector::start(recording->socket_name().c_str(), {.clock = clock_kind::simulated_ns});
+///   auto recording = writer::session::start("t.sluice", {.simulated = true});
+///   ring::start(recording->socket_name().c_str(), {.clock = clock_kind::simulated_ns});
 ///   ... emit ...
-///   collector::stop();
+///   ring::stop();
 ///   auto summary = recording->stop();
-namespace sluice::collector {
+namespace sluice::writer {
 
 struct session_options {
   bool sources = false;    ///< At the end, store the source text around recorded Python frames.
-  bool simulated = false;  ///< All times are simulated; processes with a real clock are rejected.
+  bool simulated = false;  ///< Expect simulated times only; processes with a real clock are rejected.
   std::chrono::milliseconds drain_period{20};
   std::chrono::milliseconds flush_period{100};  ///< How often data is flushed to the file for live readers.
   std::size_t checkpoint_every = 65536;         ///< Minimum number of events between two checkpoints of the live set.
   /// Keep only the last part, in a file of about this many bytes; names and stacks are always kept. 0: keep everything.
   std::uint64_t ring_bytes = 0;
-  /// A longer recording is put in order while it is written, by a thread of low priority, so that its end is short.
+  /// From this many events on, a low-priority thread sorts the recording while it is written, which shortens `stop`.
   std::uint64_t reorder_from = 1'000'000;
-  bool delayed = false;  ///< Drop all events before `begin_now`; blocks live at that time are kept.
-  /// File of NVIDIA's management library (NVML), which is asked at the end for NVLinks of GPUs that no process
-  /// reported. Empty: not asked, as in a program that records itself.
+  bool delayed = false;  ///< Drop all events before `begin_now`; blocks that are live at that time are kept.
+  /// NVIDIA's management library (NVML), queried at the end for the NVLinks of GPUs whose links no process reported.
+  /// Empty: no query, as in a program that records itself.
   std::string management_library{};
-  bool dump_on_failure = false;        ///< Write a dump (a copy so far) when an allocation fails.
-  std::uint64_t dump_above_bytes = 0;  ///< Write a dump when more device memory is in use; 0: never.
-  /// With `publish_later`: keep the file when an allocation fails in a way that reaches the program, and discard it at the
-  /// end if none did. If a ring is about to lose such a moment, a dump is written before.
+  bool dump_on_failure = false;        ///< Write a dump (a copy of the recording so far) when an allocation fails.
+  std::uint64_t dump_above_bytes = 0;  ///< Write a dump when more device memory than this is in use; 0: never.
+  /// With `publish_later`: keep the file only if an allocation failure reaches the program; otherwise discard it at the
+  /// end. If `ring_bytes` requires cutting off the part with such a failure, a dump is written first.
   bool keep_on_failure = false;
-  /// Replace an existing file, and keep the new one, only when `publish` is called; otherwise it is removed at the end. A
-  /// new name is taken at the start all the same.
+  /// Replace an existing file, and keep the new file, only if `publish` is called; otherwise remove the new file at the
+  /// end. If the name is still free, it is claimed at the start in any case.
   bool publish_later = false;
   bool replaces = true;  ///< An existing file may be replaced: see `trace::writer_options`.
 };
@@ -50,24 +51,23 @@ struct session_summary {
   std::string path;
   std::uint64_t bytes = 0;               ///< Size of the file in bytes.
   std::uint64_t events = 0;              ///< Number of event rows, including the recorder's own.
-  std::uint64_t device_events = 0;       ///< The events of a driver or device. 0: no CUDA activity was seen.
-  std::uint64_t lost_events = 0;         ///< Events dropped because a ring was full or missing.
-  std::uint64_t lost_memory_events = 0;  ///< The lost events that are allocations or frees.
+  std::uint64_t device_events = 0;       ///< Number of events of a driver or device; 0: no CUDA activity was seen.
+  std::uint64_t lost_events = 0;         ///< Number of events dropped because a ring was full or missing.
+  std::uint64_t lost_memory_events = 0;  ///< Number of lost events that are allocations or frees.
   std::uint64_t processes = 0;           ///< Number of processes that recorded something.
-  std::uint64_t unheard_processes =
-      0;                              ///< Processes with events, but without a way to send them; `warnings` tells why.
-  bool discarded = false;             ///< There is no file: see `keep_on_failure`.
-  std::vector<std::string> dumps;     ///< Files written by `keep_on_failure`.
-  std::vector<std::string> warnings;  ///< Messages for the user, one line each; also in the trace.
+  std::uint64_t unheard_processes = 0;   ///< Processes with events, but without a way to send them; see `warnings`.
+  bool discarded = false;                ///< True if the file was not kept: see `keep_on_failure`.
+  std::vector<std::string> dumps;        ///< Files written by `keep_on_failure`.
+  std::vector<std::string> warnings;     ///< Messages for the user, one line each; also in the trace.
 };
 
 /// A running recording. Thread-safe, except that only one thread may call `stops_within` and `stop`.
 class session {
  public:
-  /// Creates `path`, opens the sockets and starts the writer thread. Replaces an existing file only after nothing can fail
-  /// any more. Of several sessions that start with one `path` in the same instant, in any process, one has the name, and
-  /// the others fail. Errors: io, no_space, invalid_argument (not a regular file, or it is there and must not be
-  /// replaced), unavailable (no socket).
+  /// Creates `path`, opens the sockets and starts the writer thread. Replaces an existing file only after everything
+  /// that can fail has succeeded. If several sessions, in any process, start with the same `path` at the same instant,
+  /// one session gets the name and the others fail. Errors: io, no_space, invalid_argument (not a regular file, or an
+  /// existing file that must not be replaced), unavailable (no socket).
   [[nodiscard]] static result<session> start(const std::string& path, const session_options& options = {});
 
   session(session&&) noexcept;
@@ -77,17 +77,19 @@ class session {
   /// The value for `SLUICE_SOCKET` in recorded processes. Never changes.
   [[nodiscard]] const std::string& socket_name() const;
 
-  /// Keeps the file of a session with `publish_later`, and puts it in place of the one that it replaces, soon and at the
-  /// latest in `stop`. If another file has taken the name meanwhile, the file keeps its current name, with a warning.
+  /// Keeps the file of a session with `publish_later` and gives the file its final name, replacing an existing file.
+  /// This happens soon, at the latest in `stop`. If another file has taken the name meanwhile, warns and keeps the
+  /// file's current name.
   void publish();
 
-  /// Adds a process to the table that may never send anything, such as the command that `sluice record` starts.
+  /// Adds a process to the trace's table even if it may never send a record, such as the command that `sluice record`
+  /// starts.
   void add_process(std::uint64_t pid, std::string_view command);
 
   /// Stores the exit status of a process, as a shell reports it: 0..255, or 128 + n for signal n.
   void process_exited(std::uint64_t pid, int status);
 
-  /// Ends the delay: recording begins now.
+  /// With `delayed`: begins recording now.
   void begin_now();
 
   /// Copies the recording so far to a file in the same folder (NAME-dump1.sluice, ...). A warning contains `reason`.
@@ -103,15 +105,15 @@ class session {
   /// to the file. Errors: the first error of the file (io, no_space).
   result<void> sync();
 
-  /// Asks the recording to end and waits up to `time` for that. Returns true if `stop` would not block any more.
+  /// Asks the recording to end, and waits up to `time` for that. Returns true if `stop` would no longer block.
   [[nodiscard]] bool stops_within(std::chrono::milliseconds time);
 
-  /// Makes `stop` faster: recorded data is written, but not the summaries that let large
-  /// files open faster. For callers that cannot wait. Call it before or during `stop`.
+  /// Makes `stop` faster, for callers that cannot wait: recorded data is written, but not the summaries that let
+  /// large files open faster. Call this before or during `stop`.
   void cut_short();
 
-  /// Drains the rest, ends the file and joins the thread. Records emitted after this call are lost.
-  /// Errors: io, no_space; the file then has the earlier data. A second call fails with invalid_argument.
+  /// Drains the remaining records, ends the file and joins the thread. Records emitted after this call are lost.
+  /// Errors: io, no_space; the file then contains the data written earlier. A second call fails with invalid_argument.
   [[nodiscard]] result<session_summary> stop();
 
  private:
@@ -120,4 +122,4 @@ class session {
   std::unique_ptr<state> state_;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

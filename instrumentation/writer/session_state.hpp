@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "core/summary/passes/reorder_thread.hpp"
-#include "instrumentation/writer/assembler/assembler.hpp"
 #include "instrumentation/writer/listener.hpp"
+#include "instrumentation/writer/record_decoder/record_decoder.hpp"
 #include "instrumentation/writer/session.hpp"
 
 /// The internals of a session: the state of its writer thread. Private to session.cpp and session_thread.cpp.
-namespace sluice::collector {
+namespace sluice::writer {
 
 /// An open ring and its source.
 struct open_ring {
   explicit open_ring(ring_reader r) : reader(std::move(r)) {}
   ring_reader reader;
   ring_source source;
-  bool closing = false;  ///< No new data can come: drain it once more, then drop it.
+  bool closing = false;  ///< True if no new data can arrive: the ring is drained once more and then dropped.
 };
 
 /// A recorded process, and whether it may still send data.
@@ -33,12 +33,12 @@ struct client {
       : pid(number), start_time(identity.start_time), image(identity.image), process(&p), watch(std::move(w)) {}
 
   std::uint64_t pid;
-  std::uint64_t start_time;  ///< With `image`, distinguishes processes with the same pid. Both 0: no ring yet.
+  std::uint64_t start_time;  ///< With `image`, distinguishes processes with the same pid. Both are 0 before a ring.
   std::uint64_t image;
   recorded_process* process;
   process_watch watch;
   bool ended = false;
-  int silent_turns = 0;  ///< Turns without a ring since it ended.
+  int silent_turns = 0;  ///< Number of turns without a ring since the process ended.
 };
 
 /// A request of another thread to the writer thread.
@@ -60,28 +60,28 @@ struct session::state {
   trace::file_writer file;
   listener sockets;
   session_options options;
-  assembler rows;
+  record_decoder rows;
   std::vector<std::unique_ptr<open_ring>> rings;
   std::vector<client> clients;
   std::vector<std::string> warnings;
   std::chrono::steady_clock::time_point last_flush = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_dump;  ///< Time of the last triggered dump.
   int dumps = 0;
-  std::size_t first_ring = 0;     ///< Index of the first ring in the next turn; the last turn ran out of space there.
+  std::size_t first_ring = 0;     ///< Index of the ring at which the next turn starts, because the last stopped there.
   std::uint64_t turned_away = 0;  ///< Number of rings rejected because there were too many.
   std::uint64_t unheard = 0;      ///< Number of processes that reported having no ring.
-  bool failure_unsaved = false;   ///< The file holds a failure that is in no dump. See `keep_on_failure`.
-  bool published = false;         ///< By `publish`.
-  bool begun = false;             ///< By `begin_now`.
+  bool failure_unsaved = false;   ///< True if the file contains a failure that is in no dump. See `keep_on_failure`.
+  bool published = false;         ///< Set by `publish`.
+  bool begun = false;             ///< Set by `begin_now`.
   bool discarded = false;
   std::vector<std::string> failure_dumps;
-  std::string dump_asked;  ///< Reason of a requested dump; empty: none requested.
+  std::string dump_asked;  ///< Why a dump was requested; empty: no dump is requested.
   bool ring_failed = false;
-  std::chrono::steady_clock::time_point next_ring{};    ///< Do not shorten the file before this time: no disk space.
+  std::chrono::steady_clock::time_point next_ring{};    ///< Next attempt to shorten the file, after a failed one.
   std::chrono::steady_clock::time_point next_resume{};  ///< Next attempt while the disk is full.
-  trace::dropped_rows lost_to_disk;                     ///< Because writes failed.
-  error_code why_stopped = error_code::no_space;        ///< Of the last failed write.
-  analysis::reorder_thread ahead;                       ///< Puts the file in order while it is written.
+  trace::dropped_rows lost_to_disk;                     ///< Rows dropped because writes failed.
+  error_code why_stopped = error_code::no_space;        ///< Error of the last failed write.
+  summary::reorder_thread ahead;                        ///< Sorts the file while it is written.
 
   // Shared by all threads.
   unique_descriptor wake;
@@ -93,18 +93,19 @@ struct session::state {
   mutable std::mutex mutex;  ///< Guards all members below.
   std::condition_variable synced;
   std::condition_variable over;
-  bool ended = false;  ///< The thread has finished.
+  bool ended = false;  ///< True after the thread has finished.
   std::vector<session_request> requests;
   std::uint64_t sync_asked = 0;
   std::uint64_t sync_done = 0;
   std::optional<error> failure;  ///< The file's first error.
 
-  /// The thread's function: runs turns until `stopping`, then ends the file. A failure ends only the recording.
+  /// The thread's function: runs turns until `stopping`, then ends the file. A failure ends the recording, but not the
+  /// process.
   void run();
 
   void ask(session_request r);
   void wake_up() const;
-  /// Gives the file its name, once. For the writer thread, and for `stop` after that thread has ended.
+  /// Gives the file its final name, once. Called by the writer thread, and by `stop` after that thread has ended.
   void publish();
 
  private:
@@ -116,7 +117,7 @@ struct session::state {
   void add_command(std::uint64_t pid, const std::string& text);
   void welcome_arrivals();
   recorded_process& process_of(const producer_identity& identity, std::uint64_t pid);
-  /// The result of a turn. If the turn reaches its size limit, the rest of a ring waits for the next turn.
+  /// The result of a turn. If a turn reaches its size limit, the remaining data waits for the next turn.
   struct turned {
     bool filling = false;  ///< True if a ring is filling quickly.
     bool more = false;     ///< True if some ring still has data.
@@ -144,4 +145,4 @@ struct session::state {
   void add_warning(const std::string& text);
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

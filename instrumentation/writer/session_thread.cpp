@@ -20,51 +20,51 @@
 #include "instrumentation/writer/session_state.hpp"
 #include "instrumentation/writer/source_text.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 using namespace trace;
 
 namespace {
-constexpr std::chrono::milliseconds idle_period{200};   // Ended early by a new ring or a request.
-constexpr std::chrono::seconds look_for_room_every{1};  // While the disk is full.
-constexpr std::size_t most_warnings = 100;
-constexpr int most_dumps = 16;
-/// Size limits per turn and per ring: the data stays in memory until the next turn has written it.
-constexpr std::size_t most_of_turn = std::size_t{64} << 20;
-constexpr std::size_t most_of_ring = std::size_t{16} << 20;
-/// Each ring is one memory mapping; Linux allows a process 65,530.
-constexpr std::size_t most_rings = std::size_t{1} << 15;
-constexpr std::size_t most_clients = std::size_t{1} << 14;
+constexpr std::chrono::milliseconds idle_period{200};   // A new ring or a request ends the wait early.
+constexpr std::chrono::seconds look_for_room_every{1};  // Time between attempts while the disk is full.
+constexpr std::size_t max_warnings = 100;
+constexpr int max_dumps = 16;
+/// Size limits per turn and per ring, because the data stays in memory until the next turn has written it.
+constexpr std::size_t max_of_turn = std::size_t{64} << 20;
+constexpr std::size_t max_of_ring = std::size_t{16} << 20;
+/// Each ring is one memory mapping; Linux allows a process 65,530 mappings.
+constexpr std::size_t max_rings = std::size_t{1} << 15;
+constexpr std::size_t max_clients = std::size_t{1} << 14;
 
 /// The number of descriptors for watching processes: half of those that this process may open.
-std::size_t most_watched() {
+std::size_t max_watched() {
   rlimit limit{};
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur / 2) : 512;
 }
 
-const char* words_of(no_ring_reason why) {
+const char* words_of(ring::no_ring_reason why) {
   switch (why) {
-    case no_ring_reason::descriptors:
+    case ring::no_ring_reason::descriptors:
       return "it had no descriptor left (ulimit -n)";
-    case no_ring_reason::file_limit:
-      return "its limit on the size of files is less than a ring (ulimit -f)";
-    case no_ring_reason::memory:
+    case ring::no_ring_reason::file_limit:
+      return "its file size limit is smaller than a ring (ulimit -f)";
+    case ring::no_ring_reason::memory:
       return "it had no memory for a ring";
-    case no_ring_reason::slots:
-      return "it had more threads at once than are recorded";
-    case no_ring_reason::refused:
+    case ring::no_ring_reason::slots:
+      return "it had more concurrent threads than can be recorded";
+    case ring::no_ring_reason::refused:
       break;
   }
-  return "it reached no socket of the recorder's (is it in a namespace or a chroot of its own?)";
+  return "it could not reach the recorder's sockets (is it in its own namespace or chroot?)";
 }
 
 std::string words_of(const dropped_rows& lost, error_code why) {
-  return std::string(why == error_code::no_space ? "the disk was full" : "the disk failed") +
-         ": what happened between " + format_moment(lost.begin()) + " and " + format_moment(lost.end()) +
-         " is not all there (lost: " + lost.by_kind() + ")";
+  return std::string(why == error_code::no_space ? "the disk was full" : "the disk failed") + ": events between " +
+         format_moment(lost.begin()) + " and " + format_moment(lost.end()) +
+         " are incomplete (lost: " + lost.by_kind() + ")";
 }
 
-/// For losses that the file itself does not tell.
+/// Describes losses that could not be recorded in the file.
 std::string untold(const dropped_rows& lost) {
   dropped_rows::count all;
   for (const auto& [process, each] : lost.processes()) {
@@ -96,9 +96,9 @@ void session::state::record() {
   bool filling = false;
   bool last = false;
   while (!last) {
-    const std::array<int, 2> doors = sockets.descriptors();
-    pollfd waiting[3] = {{wake.get(), POLLIN, 0}, {doors[0], POLLIN, 0}, {doors[1], POLLIN, 0}};
-    // If a ring fills quickly, empty it again soon; a half-full ring wakes us. Without rings there is no hurry.
+    const std::array<int, 2> writer_addresses = sockets.descriptors();
+    pollfd waiting[3] = {{wake.get(), POLLIN, 0}, {writer_addresses[0], POLLIN, 0}, {writer_addresses[1], POLLIN, 0}};
+    // If a ring fills quickly, empty it again soon; a half-full ring wakes us. Without rings, wait longer.
     const auto period = filling ? std::chrono::milliseconds(1) : rings.empty() ? idle_period : options.drain_period;
     ::poll(waiting, std::size(waiting), static_cast<int>(period.count()));
     last = stopping.load(std::memory_order_acquire);
@@ -112,7 +112,7 @@ void session::state::record() {
     if (last || sync_wanted != 0 || !dump_asked.empty()) {
       if (found.more) take_all();
       if (sync_wanted != 0 || !dump_asked.empty()) {
-        turn();  // It writes what the first one took.
+        turn();  // Writes the records that the previous turn took.
         rows.settle(true);
       }
     }
@@ -149,8 +149,7 @@ void session::state::end_file() {
   discarded = options.publish_later && !published && !publish_asked;
   if (discarded) return file.discard();
   if (const std::string missing = rows.left_out(); !missing.empty())
-    add_warning("more was declared than is kept in memory; left out were, each as often as it was declared: " +
-                missing);
+    add_warning("declarations exceeded the memory limit; those left out were (counted per declaration): " + missing);
   resume();
   say_lost_to_disk();
   if (!hurried) ask_for_links();
@@ -161,7 +160,7 @@ void session::state::end_file() {
   const auto left_alone = recover(file);
   if (!left_alone) rows.add_message(severity::warning, left_alone.error().to_string());
   auto ordered = ahead.take();
-  const auto closed = analysis::finalize(file, {.cancel = &hurried, .begun = &ordered});
+  const auto closed = summary::finalize(file, {.cancel = &hurried, .begun = &ordered});
   const std::lock_guard lock(mutex);
   failure.reset();
   if (!closed) failure = closed.error();
@@ -171,7 +170,7 @@ void session::state::end_file() {
 }
 
 /// Ends the recording for lack of memory: disconnects all processes and frees memory first.
-/// If there is too little even to end the file, it opens like that of a killed writer.
+/// If there is too little memory even to end the file, the file opens like that of a killed writer.
 void session::state::end_early(const char* why) {
   for (const auto& ring : rings) ring->reader.say_gone();
   rings.clear();
@@ -187,7 +186,7 @@ void session::state::end_early(const char* why) {
     }
     rows.add_message(severity::error, text);
     static_cast<void>(file.flush());
-    static_cast<void>(analysis::finalize(file));
+    static_cast<void>(summary::finalize(file));
   } catch (const std::exception&) {
     static_cast<void>(file.flush());
   }
@@ -196,21 +195,21 @@ void session::state::end_early(const char* why) {
 /// Takes everything that was in the rings at the call. Bounded, even if a sender never stops.
 void session::state::take_all() {
   std::size_t turns = 1;
-  for (const auto& ring : rings) turns += ring->reader.capacity() / most_of_ring + 1;
+  for (const auto& ring : rings) turns += ring->reader.capacity() / max_of_ring + 1;
   while (turn().more && --turns != 0) {
   }
 }
 
-/// Queries the links between several GPUs if no process reported them (not recorded by CUPTI). The answer may take 100
-/// ms, or never come if a GPU has fallen off its bus; so a detached thread asks, and we stop waiting after a while.
+/// Queries the links between several GPUs if no process reported them (not recorded by CUPTI). The query may take 100
+/// ms, or never return if a GPU has fallen off its bus. So a detached thread runs it, and we wait for a limited time.
 void session::state::ask_for_links() {
   constexpr std::chrono::seconds longest{2};
   const std::vector<gpu_uuid> gpus = rows.gpus_without_peer_peak();
   if (gpus.size() < 2 || options.management_library.empty()) return;
-  using answer = std::map<gpu_uuid, std::uint64_t>;
-  std::packaged_task<answer()> ask(
+  using result = std::map<gpu_uuid, std::uint64_t>;
+  std::packaged_task<result()> ask(
       [gpus, library = options.management_library] { return nvlink_peaks(gpus, library); });
-  std::future<answer> answered = ask.get_future();
+  std::future<result> answered = ask.get_future();
   try {
     std::thread(std::move(ask)).detach();
   } catch (const std::system_error&) {
@@ -220,7 +219,7 @@ void session::state::ask_for_links() {
   for (const auto& [gpu, peak] : answered.get()) rows.set_peer_peak(gpu, peak);
 }
 
-/// Handles requests. Returns the number of the newest waiting `sync`; 0 if none waits.
+/// Handles requests. Returns the number of the newest waiting `sync`; 0 if there is none.
 std::uint64_t session::state::take_requests() {
   std::uint64_t ignored = 0;
   [[maybe_unused]] const ssize_t got = ::read(wake.get(), &ignored, sizeof ignored);
@@ -248,7 +247,7 @@ void session::state::serve(const session_request& r) {
       rows.set_ring(options.ring_bytes);
       begun = true;
       if (!forgotten)
-        add_warning("what happened before the recording was to begin is in it: " + forgotten.error().to_string());
+        add_warning("events before the start of the recording could not be dropped: " + forgotten.error().to_string());
       return;
     }
     case session_request::kind::publish:
@@ -274,16 +273,16 @@ void session::state::publish() {
   const auto published = file.publish();
   if (published) return;
   file.publish_where_it_is();
-  add_warning(published.error().to_string() + "; the recording is " + file.path());
+  add_warning(published.error().to_string() + "; the recording is in " + file.path());
 }
 
-/// Adds a process that may never send anything: all data about it comes from us, its parent.
+/// Adds a process that may never send a record. Its row is filled in here, by its parent process.
 void session::state::add_command(std::uint64_t pid, const std::string& text) {
   // A short process may have sent data, and even ended, before this request.
   const bool known = std::any_of(clients.begin(), clients.end(), [&](const client& c) { return c.pid == pid; });
   if (known) return;
-  ring_identity ours{};
-  fill_identity(ours, -1);
+  ring::ring_identity ours{};
+  ring::fill_identity(ours, -1);
   producer_identity identity;
   identity.pid = pid;
   identity.host = ours.host;
@@ -295,7 +294,7 @@ void session::state::add_command(std::uint64_t pid, const std::string& text) {
 void session::state::welcome_arrivals() {
   std::vector<std::string> complaints;
   for (arrival& a : sockets.take(complaints)) {
-    const bool simulated = a.reader.clock() == clock_kind::simulated_ns;
+    const bool simulated = a.reader.clock() == ring::clock_kind::simulated_ns;
     if (simulated != options.simulated) {
       complaints.push_back("process " + std::to_string(a.pid) +
                            (simulated ? " has a simulated clock and this recording a real one; it is ignored"
@@ -305,9 +304,9 @@ void session::state::welcome_arrivals() {
     }
     auto ring = std::make_unique<open_ring>(std::move(a.reader));
     const producer_identity& identity = ring->reader.identity();
-    if (rings.size() >= most_rings || clients.size() >= most_clients) {
+    if (rings.size() >= max_rings || clients.size() >= max_clients) {
       if (turned_away++ == 0)
-        complaints.push_back("more processes or threads at once than are recorded: what others do is lost");
+        complaints.push_back("too many concurrent processes or threads: events of the others are lost");
       ring->reader.say_gone();
       continue;
     }
@@ -349,13 +348,13 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
 process_watch session::state::watch(std::uint64_t pid) const {
   const auto watched =
       std::count_if(clients.begin(), clients.end(), [](const client& c) { return c.watch.has_descriptor(); });
-  return process_watch(pid, static_cast<std::size_t>(watched) < most_watched());
+  return process_watch(pid, static_cast<std::size_t>(watched) < max_watched());
 }
 
 /// Drains every ring once, up to the size limit of a turn.
 session::state::turned session::state::turn() {
   turned found;
-  std::size_t room = most_of_turn;
+  std::size_t room = max_of_turn;
   const std::size_t count = rings.size();
   const std::size_t first = count == 0 ? 0 : first_ring % count;
   for (std::size_t i = 0; i < count; ++i) {
@@ -370,16 +369,16 @@ session::state::turned session::state::turn() {
   return found;
 }
 
-/// False: this turn has no space left for the ring.
+/// Drains one ring. Returns false if this turn has no space left for the ring.
 bool session::state::take_from(open_ring& ring, std::size_t& room, turned& found) {
-  if (room < maximum_record_bytes) {
+  if (room < ring::maximum_record_bytes) {
     found.more = true;
     return false;
   }
-  // Checked before draining: then everything written before the close is drained.
+  // Checked before draining, so that everything written before the close is drained.
   const bool closing = ring.reader.closed();
   if (!ring.source.broken) {
-    const auto drained = rows.take(ring.source, ring.reader, std::min(room, most_of_ring));
+    const auto drained = rows.take(ring.source, ring.reader, std::min(room, max_of_ring));
     if (!drained) {
       ring.source.broken = true;
       add_warning("a ring of process " + std::to_string(ring.source.process->names.row.pid) +
@@ -421,8 +420,8 @@ void session::state::drop_closed_rings(bool all) {
   rings.erase(gone, rings.end());
 }
 
-/// Long enough for all waiting records to have been written.
-constexpr int turns_until_forgotten = static_cast<int>(turn_clock::most_turns) + 4;
+/// The number of turns after which all waiting records of an ended process have been written.
+constexpr int turns_until_forgotten = static_cast<int>(turn_clock::max_turns) + 4;
 
 /// Handles ended processes: their rings are drained once more in the next turn,
 /// then dropped. A little later, data that only late records would need is freed.
@@ -467,12 +466,13 @@ void session::state::flush() {
   if (!flushed) failure = flushed.error();
 }
 
-/// Not of a file that is cut, or that may be discarded. On a full disk, leaves the room to the recording.
+/// Starts sorting the file early, unless the file is cut or may be discarded. On a full disk, leaves the space to the
+/// recording.
 void session::state::look_ahead() {
   if (file.is_stopped()) ahead.give_up();
   const bool cut = options.ring_bytes != 0 || (options.delayed && !begun);
   const bool named = !options.publish_later || published;
-  if (!cut && named) ahead.look(file);
+  if (!cut && named) ahead.poll(file);
 }
 
 /// Tries to continue after a failed write.
@@ -486,7 +486,7 @@ void session::state::resume() {
   lost_to_disk.add(*lost);
 }
 
-/// For readers of messages; the loss rows contain it, too.
+/// Writes the loss as a message for people; the loss rows contain it, too.
 void session::state::say_lost_to_disk() {
   if (!lost_to_disk.empty()) add_warning(words_of(lost_to_disk, why_stopped));
 }
@@ -501,7 +501,7 @@ void session::state::keep_ring() {
     return;
   }
   ring_failed = true;
-  add_warning("the file is not kept to its size any more: " + kept.error().to_string());
+  add_warning("the file can no longer be kept to its size limit: " + kept.error().to_string());
 }
 
 /// At most one dump per second: a program that runs out of memory retries many times.
@@ -509,7 +509,7 @@ void session::state::consider_dump() {
   const std::string reason = rows.take_trigger();
   if (reason.empty()) return;
   const auto now = std::chrono::steady_clock::now();
-  if (dumps >= most_dumps || now - last_dump < std::chrono::seconds(1)) return;
+  if (dumps >= max_dumps || now - last_dump < std::chrono::seconds(1)) return;
   last_dump = now;
   dump(reason);
 }
@@ -526,8 +526,7 @@ result<std::string> session::state::write_dump() {
 
 void session::state::dump(const std::string& reason) {
   const auto written = write_dump();
-  add_warning(reason + ": " +
-              (written ? "what was recorded until then is in " + *written : written.error().to_string()));
+  add_warning(reason + ": " + (written ? "the recording up to then is in " + *written : written.error().to_string()));
 }
 
 void session::state::notice_failures() {
@@ -536,23 +535,23 @@ void session::state::notice_failures() {
   publish();
 }
 
-/// Before the ring is cut: what comes before the cut is lost, and with it the failure.
+/// Dumps an unsaved failure before the file is cut: the cut would drop it.
 void session::state::save_failure() {
   if (!failure_unsaved || !rows.will_cut()) return;
   failure_unsaved = false;
-  if (dumps >= most_dumps) return;
+  if (dumps >= max_dumps) return;
   const auto written = write_dump();
   if (written) {
     failure_dumps.push_back(*written);
   } else {
-    add_warning("what was recorded until an allocation failed is lost: " + written.error().to_string());
+    add_warning("the recording up to an allocation failure is lost: " + written.error().to_string());
   }
 }
 
 void session::state::add_warning(const std::string& text) {
-  if (warnings.size() >= most_warnings) return;
+  if (warnings.size() >= max_warnings) return;
   warnings.push_back(text);
   rows.add_message(severity::warning, text);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -5,11 +5,12 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// Stable sort of `items` by `key(item)` for nearly sorted input: records of several threads one after the other, each
-/// in order, except that a call is recorded when it ends and so comes after events inside it. O(items x log runs); a
-/// new run begins at an item that belongs more than 16 places back. `spare` is scratch memory.
+/// Stable sort of `items` by `key(item)` for nearly sorted input: the records of several threads, one thread after the
+/// other. The records of each thread are in order, except that a call is recorded at its end, hence after the events
+/// inside it. O(items x log runs); a new run begins at an item that belongs more than 16 positions earlier. `spare` is
+/// scratch memory.
 template <class Item, class Key>
 void sort_runs(std::vector<Item>& items, std::vector<Item>& spare, Key&& key) {
   constexpr std::size_t near = 16;
@@ -46,4 +47,4 @@ void sort_runs(std::vector<Item>& items, std::vector<Item>& spare, Key&& key) {
   }
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -8,7 +8,7 @@
 #include "core/base/regular_file.hpp"
 #include "core/trace/file/reader.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 namespace {
 
@@ -102,8 +102,7 @@ std::string add_sources(trace::file_writer& file, const std::map<trace::string_i
     if (found.changed && missed++ == 0) first_missed = path;
     for (const source_piece& piece : found.pieces) {
       kept += piece.text.size();
-      if (kept > source_limits{}.kept_bytes)
-        return "there is more source text than is kept in a recording: some is left out";
+      if (kept > source_limits{}.kept_bytes) return "there is too much source text for a recording: some is omitted";
       file.add(
           trace::source_row{static_cast<trace::source_id>(++last_id), name, piece.first_line, file.intern(piece.text)});
     }
@@ -111,7 +110,7 @@ std::string add_sources(trace::file_writer& file, const std::map<trace::string_i
   if (missed == 0) return {};
   std::string line = first_missed;
   if (missed > 1) line += " and " + std::to_string(missed - 1) + " other files";
-  return line + " changed after code of theirs was recorded: their text is not kept";
+  return line + " changed after code in them was recorded: their text is not stored";
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

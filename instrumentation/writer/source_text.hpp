@@ -10,10 +10,10 @@
 #include "core/trace/file/writer.hpp"
 #include "core/trace/model/model.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// Limits for source text in a recording. A recorded process chooses the file names, and could name
-/// any file that the user can read; so only regular text files are read, and only small parts of them.
+/// Limits for source text in a recording. A recorded process chooses the file names, and could name any
+/// file that the user can read; so only regular text files are read, and only small parts are stored.
 struct source_limits {
   std::uint64_t around = 3;                        ///< Lines before and after each recorded line.
   std::size_t file_bytes = std::size_t{8} << 20;   ///< Longer files are skipped.
@@ -33,9 +33,10 @@ struct source_piece {
   std::string text;
 };
 
-/// The result of `read_source`: the lines around each requested line (from 1), adjacent pieces merged, in order. Empty
-/// if the file is missing, not text, too long, or was changed at or after `unchanged_since` (CLOCK_REALTIME ns;
-/// `changed` is then set, because its lines may differ from those that ran). Invalid UTF-8 becomes "?". O(file).
+/// The result of `read_source`: the lines around each requested line (numbered from 1), in order, with adjacent pieces
+/// merged. Empty if the file is missing, not text or too long, or if it was changed at or after `unchanged_since`
+/// (CLOCK_REALTIME ns). In the last case `changed` is set, because the lines may differ from the lines that ran.
+/// Invalid UTF-8 becomes "?". O(file size).
 struct source_pieces {
   std::vector<source_piece> pieces;
   bool changed = false;
@@ -43,9 +44,9 @@ struct source_pieces {
 [[nodiscard]] source_pieces read_source(const std::string& path, const std::set<std::uint64_t>& lines,
                                         std::int64_t unchanged_since, const source_limits& limits = {});
 
-/// Reads the recorded lines of each file by `read_source` and stores them in `file`. Returns a message that names files
-/// skipped because they were changed, or an empty string. Flushes `file` and reads its strings back.
+/// Reads the recorded lines of each file in `files` with `read_source` and stores them in `file`. Returns a message
+/// that names files skipped because they were changed, or an empty string. Flushes `file` and reads its strings back.
 [[nodiscard]] std::string add_sources(trace::file_writer& file,
                                       const std::map<trace::string_id, recorded_lines>& files);
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -7,7 +7,7 @@
 
 #include "core/base/format.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 /// Kinds of table entries that processes can declare.
 enum class declared : std::uint8_t {
@@ -24,16 +24,16 @@ enum class declared : std::uint8_t {
   stack
 };
 
-/// A memory limit for everything that processes declare, so that a process with endless declarations does
+/// A memory limit for all declarations of all processes, so that a process with endless declarations does
 /// not use up the writer's memory. Declarations beyond the limit are ignored and counted. Not thread-safe.
 class table_budget {
  public:
-  /// Enough for a million names of 100 characters; large trainings have a tenth of that.
+  /// Enough for a million names of 100 characters; large training runs have a tenth of that.
   static constexpr std::size_t usual_bytes = std::size_t{256} << 20;
 
   explicit table_budget(std::size_t bytes = usual_bytes) : left_(bytes) {}
 
-  /// Reserves `bytes`. False: the limit is reached; the declaration is counted as left out.
+  /// Reserves `bytes`. If the limit is reached, counts the declaration as left out and returns false.
   bool take(declared what, std::size_t bytes) {
     if (bytes <= left_) {
       left_ -= bytes;
@@ -61,4 +61,4 @@ class table_budget {
   std::array<std::uint64_t, kinds> left_out_{};
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

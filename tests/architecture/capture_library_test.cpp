@@ -1,4 +1,5 @@
-// The capture library is a guest in other people's programs: what it asks of the loader, and what it shows to others.
+// The capture library runs inside other people's programs: checks what it requires from the loader, and which symbols
+// it exports.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,7 +22,7 @@ TEST(capture_library, links_the_c_library_only) {
   for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name;
 }
 
-// Ubuntu 22.04 (glibc 2.35) and RHEL 9 (2.34) load it.
+// The library must load on Ubuntu 22.04 (glibc 2.35) and RHEL 9 (glibc 2.34).
 TEST(capture_library, needs_no_newer_c_library_than234) {
   const std::string symbols = output_of("objdump -T '" + library + "'");
   const std::regex version(R"(GLIBC_2\.(\d+))");
@@ -33,8 +34,9 @@ TEST(capture_library, needs_no_newer_c_library_than234) {
   EXPECT_GT(found, 0) << "objdump named no version";
 }
 
-// The loader's own way to a thread-local variable (R_X86_64_DTPMOD64) is a call and several cache lines for each event; and all
-// of them must fit into the 512 bytes that the C library sets aside for libraries that are loaded late.
+// The loader's default access to a thread-local variable (R_X86_64_DTPMOD64) costs a call and several cache lines per
+// event. All such variables must also fit into the 512 bytes that the C library reserves for libraries that are loaded
+// late.
 TEST(capture_library, finds_its_thread_local_variables_without_the_loader) {
   const std::string relocations = output_of("objdump -R '" + library + "'");
   EXPECT_NE(relocations.find("R_X86_64_TPOFF64"), std::string::npos) << "objdump named none";
@@ -46,12 +48,13 @@ TEST(capture_library, finds_its_thread_local_variables_without_the_loader) {
   EXPECT_LE(std::stoul(found[1].str(), nullptr, 16), 384U);
 }
 
-// In which threads wait for one another: see intercept/waits.cpp.
+// Functions in which threads wait for one another: see intercept/waits.cpp.
 const std::set<std::string> interposed_waits{"sem_wait",          "sem_timedwait",          "sem_clockwait",
                                              "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait"};
 
-// Its references to what it defines itself have no version. If it is loaded late, the loader binds them to the C library's
-// oldest: a wait of ours then took its 3 seconds at each program's end.
+// The library's references to functions that it defines itself have no version. If the library is loaded late, the
+// loader binds them to the C library's oldest versions: the library's own wait then took its full 3 seconds at the end
+// of each program.
 TEST(capture_library, does_not_wait_by_functions_that_it_interposes) {
   std::istringstream relocations(output_of("objdump -R '" + library + "'"));
   std::size_t count = 0;
@@ -68,7 +71,7 @@ TEST(capture_library, does_not_wait_by_functions_that_it_interposes) {
 
 TEST(capture_library, exports_its_entry_points_only) {
   // Called by the CUDA driver; by NVTX; interposed on PyTorch's allocator and autograd; called by
-  // a program that records itself; and interposed on what another profiler asks of CUPTI.
+  // a program that records itself; and interposed on another profiler's calls to CUPTI.
   const std::set<std::string> allowed{
       "InitializeInjection",
       "InitializeInjectionNvtx2",
@@ -91,19 +94,19 @@ TEST(capture_library, exports_its_entry_points_only) {
   std::set<std::string> exported;
   for (std::string address, kind, name; lines >> address >> kind >> name;)
     exported.insert(name.substr(0, name.find('@')));
-  // What a program may tell its recorder: each of them is in sluice.h.
+  // Functions by which a program sends annotations to its recorder: all of them are declared in sluice.h.
   const std::string header = output_of("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/sluice.h'");
   for (const std::string name :
        {"recording", "step", "pause", "resume", "mark", "push", "pop", "tag", "block_alloc", "block_free"}) {
     EXPECT_TRUE(exported.erase("sluice_" + name)) << name;
     EXPECT_NE(header.find(" sluice_" + name + "("), std::string::npos) << name;
   }
-  // What the Python module beside the library tells of the interpreter: see python/sitecustomize.py.
+  // The Python module beside the library calls these functions: see python/sitecustomize.py.
   for (const char* name : {"sluice_now", "sluice_range"}) EXPECT_TRUE(exported.erase(name)) << name;
   for (const std::string& name : interposed_waits) EXPECT_TRUE(exported.erase(name)) << name;
   EXPECT_TRUE(exported.contains("InitializeInjection"));
   EXPECT_TRUE(exported.contains("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
-  // And what leads to the driver: its own functions, those of the list and of entry_points.cpp, and dlsym.
+  // The functions by which programs reach the driver: those of the list and of entry_points.cpp, and dlsym.
   std::istringstream entries(
       output_of("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/intercept/entry_point_list.inc'"));
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// Which way the rooms may look, what lies at the top of the tree, and how long a file may be.
+// Checks which components may include which, the namespace of each, the top-level folders, and the length of files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::test {
@@ -17,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct source_file {
-  std::string path;  ///< From the root, "core/trace/model/model.hpp".
+  std::string path;  ///< Relative to the root, such as "core/trace/model/model.hpp".
   std::vector<std::string> includes;
   std::size_t lines = 0;
 };
@@ -48,8 +50,8 @@ const std::vector<source_file>& sources() {
     const std::set<std::string> endings{".cpp", ".hpp", ".c", ".h", ".cu"};
     const fs::path root = SLUICE_SOURCE_DIR;
     std::vector<source_file> found;
-    for (const char* room : {"core", "instrumentation", "app", "tests"}) {
-      for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
+    for (const char* folder : {"core", "instrumentation", "app", "tests"}) {
+      for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
         if (entry.is_regular_file() && endings.contains(entry.path().extension().string())) {
           found.push_back(read(root, entry.path()));
         }
@@ -68,13 +70,14 @@ bool begins_with_any(std::string_view name, const std::vector<std::string_view>&
   return std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
 }
 
-/// A room, and the rooms that its files may include: itself, and those below it that it needs. The README shows the same table.
-struct room {
+/// A component, and the components that its files may include: itself, and the lower ones that it needs. The README
+/// shows the same table.
+struct component {
   std::string_view folder;
   std::vector<std::string_view> may_include;
 };
-const std::vector<room>& rooms() {
-  static const std::vector<room> all{
+const std::vector<component>& components() {
+  static const std::vector<component> all{
       // core, from the lowest to the highest.
       {"core/base/", {}},
       {"core/trace/model/", {"core/base/"}},
@@ -84,19 +87,19 @@ const std::vector<room>& rooms() {
       {"core/symbols/", {"core/base/", "core/trace/"}},
       {"core/index/", {"core/base/", "core/trace/", "core/timeline/"}},
       {"core/replay/", {"core/base/", "core/trace/", "core/timeline/", "core/index/"}},
-      {"core/figures/",
+      {"core/metrics/",
        {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/replay/"}},
-      {"core/summary/", {"core/base/", "core/trace/", "core/timeline/", "core/index/", "core/figures/"}},
+      {"core/summary/", {"core/base/", "core/trace/", "core/timeline/", "core/index/", "core/metrics/"}},
       {"core/query/sql/",
-       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/figures/",
+       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/metrics/",
         "core/summary/"}},
       {"core/query/",
-       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/figures/", "core/summary/",
+       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/metrics/", "core/summary/",
         "core/replay/"}},
-      {"core/remote/", {"core/base/", "core/trace/", "core/symbols/", "core/index/", "core/figures/", "core/query/"}},
+      {"core/remote/", {"core/base/", "core/trace/", "core/symbols/", "core/index/", "core/metrics/", "core/query/"}},
       {"core/import/", {"core/base/", "core/trace/", "core/summary/"}},
       {"core/export/",
-       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/figures/", "core/summary/",
+       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/metrics/", "core/summary/",
         "core/query/", "core/import/torch/categories.hpp"}},
       {"core/generate/", {"core/base/", "core/trace/", "core/summary/"}},
       // The recorded process and the writer.
@@ -107,42 +110,43 @@ const std::vector<room>& rooms() {
       {"instrumentation/runtime/",
        {"core/base/", "core/trace/model/", "instrumentation/ring/", "instrumentation/writer/",
         "instrumentation/backend/"}},
-      // The program. What core and the runtime have is open to all of it.
-      {"app/workloads/", {"core/", "instrumentation/"}},
+      // The program. It may use all of core and the runtime.
+      {"app/demos/", {"core/", "instrumentation/"}},
       {"app/processes/", {"core/"}},
       {"app/gui/", {"core/", "app/processes/"}},
       {"app/browser/", {"core/", "app/gui/"}},
-      {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/processes/", "app/workloads/"}},
+      {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/processes/", "app/demos/"}},
   };
   return all;
 }
 
-/// Fails for each file under `room`, the folders `except` left out, that includes a header beginning with one of `forbidden`.
-void expect_no_includes(std::string_view room, const std::vector<std::string_view>& forbidden,
+/// Fails for each file under `folder`, except in the folders `except`, that includes a header beginning with one of
+/// `forbidden`.
+void expect_no_includes(std::string_view folder, const std::vector<std::string_view>& forbidden,
                         const std::vector<std::string_view>& except = {}) {
   std::size_t seen = 0;
   for (const auto& source : sources()) {
-    if (!source.path.starts_with(room) || begins_with_any(source.path, except)) continue;
+    if (!source.path.starts_with(folder) || begins_with_any(source.path, except)) continue;
     ++seen;
     for (const auto& name : source.includes) {
       EXPECT_FALSE(begins_with_any(name, forbidden)) << source.path << " includes " << name;
     }
   }
-  EXPECT_GT(seen, 0U) << "no source under " << room;
+  EXPECT_GT(seen, 0U) << "no source files under " << folder;
 }
 
-/// The room of a file: the first in the table that it lies in, so that a room within another stands before it.
-const room* room_of(std::string_view path) {
-  const auto found =
-      std::find_if(rooms().begin(), rooms().end(), [&](const room& each) { return path.starts_with(each.folder); });
-  return found == rooms().end() ? nullptr : &*found;
+/// The component of a file: the first match in the table, so a component inside another one comes before it.
+const component* component_of(std::string_view path) {
+  const auto found = std::find_if(components().begin(), components().end(),
+                                  [&](const component& each) { return path.starts_with(each.folder); });
+  return found == components().end() ? nullptr : &*found;
 }
 
-TEST(directions, each_room_includes_only_those_below_it) {
+TEST(directions, each_component_includes_only_those_below_it) {
   for (const auto& source : sources()) {
     if (source.path.starts_with("tests/")) continue;
-    const room* const in = room_of(source.path);
-    ASSERT_NE(in, nullptr) << source.path << " lies in no room of the table";
+    const component* const in = component_of(source.path);
+    ASSERT_NE(in, nullptr) << source.path << " does not belong to a component in the table";
     for (const auto& name : source.includes) {
       if (!begins_with_any(name, {"core/", "instrumentation/", "app/"})) continue;
       EXPECT_TRUE(name.starts_with(in->folder) || begins_with_any(name, in->may_include))
@@ -151,19 +155,19 @@ TEST(directions, each_room_includes_only_those_below_it) {
   }
 }
 
-TEST(directions, the_readme_names_each_room) {
+TEST(directions, the_readme_names_each_component) {
   std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / "README.md");
   const std::string text(std::istreambuf_iterator<char>(in), {});
-  for (const room& each : rooms()) {
+  for (const component& each : components()) {
     const auto parts = std::count(each.folder.begin(), each.folder.end(), '/');
-    if (parts > 2) continue;  // Rooms within rooms are in the table of their folder.
+    if (parts > 2) continue;  // Nested components are in the table of their folder.
     const std::string name(each.folder.substr(each.folder.find('/') + 1));
-    EXPECT_NE(text.find('`' + name + '`'), std::string::npos) << "the README does not say what is in " << each.folder;
+    EXPECT_NE(text.find('`' + name + '`'), std::string::npos) << "the README does not describe " << each.folder;
   }
 }
 
 TEST(directions, the_recorded_processes_side_of_the_rings_needs_the_c_library_only) {
-  // These hold no code but what the compiler writes into ours.
+  // These headers contain only code that the compiler inlines into ours.
   const std::set<std::string> allowed{"array",   "atomic",           "bit",     "cerrno", "concepts", "cstddef",
                                       "cstdint", "initializer_list", "cstring", "span",   "utility",  "string_view",
                                       "limits",  "type_traits"};
@@ -195,6 +199,45 @@ TEST(directions, nobody_includes_the_command_line_or_tests) {
   expect_no_includes("", {"tests/"}, {"tests/"});
 }
 
+/// A namespace that a file opens for more than forward declarations.
+std::vector<std::string> namespaces_of(const source_file& source) {
+  std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / source.path);
+  const std::regex opens(R"(namespace (sluice[\w:]*) \{)"), forward(R"((class|struct|enum class) [\w: ]+;)");
+  std::vector<std::string> all;
+  std::smatch found;
+  std::string open;
+  bool only_forward = true;
+  for (std::string line; std::getline(in, line);) {
+    if (std::regex_match(line, found, opens)) {
+      open = found[1].str();
+      only_forward = true;
+    } else if (line.starts_with("}") && !open.empty()) {
+      if (!only_forward) all.push_back(std::exchange(open, {}));
+      open.clear();
+    } else if (!line.empty() && !std::regex_match(line, forward)) {
+      only_forward = false;
+    }
+  }
+  return all;
+}
+
+// A namespace is the first folder below core, instrumentation or app; a second one may follow, as in sluice::importing::torch.
+TEST(namespaces, are_those_of_the_folders) {
+  const std::map<std::string, std::string> other_names{
+      {"core/base", "sluice"}, {"core/export", "sluice::exports"}, {"core/import", "sluice::importing"}};
+  // These files define functions that other folders declare, for a program without threads, files or sockets.
+  const std::set<std::string> stand_ins{"app/browser/no_programs.cpp"};
+  for (const auto& source : sources()) {
+    if (source.path.starts_with("tests/") || stand_ins.contains(source.path)) continue;
+    const std::string folder = source.path.substr(0, source.path.find('/', source.path.find('/') + 1));
+    const auto other = other_names.find(folder);
+    const std::string expected =
+        other != other_names.end() ? other->second : "sluice::" + folder.substr(folder.find('/') + 1);
+    for (const std::string& name : namespaces_of(source))
+      EXPECT_TRUE(name == expected || name.starts_with(expected + "::")) << source.path << " opens " << name;
+  }
+}
+
 TEST(directions, includes_name_their_path_from_the_root) {
   for (const auto& source : sources()) {
     for (const auto& name : source.includes)
@@ -202,7 +245,7 @@ TEST(directions, includes_name_their_path_from_the_root) {
   }
 }
 
-// A parser's own limits are not ours: see core/base/json/json_text.hpp.
+// The limits of nlohmann's parser are not those of the project: see core/base/json/json_text.hpp.
 TEST(directions, json_is_made_into_trees_in_one_place_that_bounds_them) {
   const std::map<std::string, std::set<std::string>> makers{
       {"core/base/json/json_text.cpp", {"json::parse("}}, {"core/import/chrome/parse.cpp", {"simdjson::dom::parser"}}};
@@ -222,7 +265,7 @@ TEST(directions, json_is_made_into_trees_in_one_place_that_bounds_them) {
       seen += known ? 1 : 0;
     }
   }
-  EXPECT_EQ(seen, makers.size()) << "a maker is not where the list says it is";
+  EXPECT_EQ(seen, makers.size()) << "a listed parser is not in its file";
 }
 
 TEST(tree, holds_the_known_folders_only) {
@@ -236,19 +279,19 @@ TEST(tree, holds_the_known_folders_only) {
 }
 
 TEST(tree, folders_stay_small) {
-  // Commands are one file each, and so are small tools that stand alone.
+  // These folders have many files, because each command or standalone helper is one file.
   const std::map<std::string, std::size_t> most{{"app/cli", 44}, {"core/base", 42}};
   std::map<std::string, std::size_t> files;
   for (const auto& source : sources()) ++files[source.path.substr(0, source.path.rfind('/'))];
   for (const auto& [folder, count] : files) {
     const auto known = most.find(folder);
-    EXPECT_LE(count, known == most.end() ? 36U : known->second) << folder << " wants to be two folders";
+    EXPECT_LE(count, known == most.end() ? 36U : known->second) << folder << " should be two folders";
   }
 }
 
 TEST(tree, files_stay_short) {
-  constexpr std::size_t most_lines = 600;
-  for (const auto& source : sources()) EXPECT_LE(source.lines, most_lines) << source.path << " wants to be two files";
+  constexpr std::size_t max_lines = 800;
+  for (const auto& source : sources()) EXPECT_LE(source.lines, max_lines) << source.path << " should be two files";
 }
 
 }  // namespace

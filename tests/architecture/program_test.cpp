@@ -1,4 +1,4 @@
-// The program starts, says who it is, and needs nothing installed but the C library.
+// The program starts, identifies itself, and depends on no shared library except the C library.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -19,7 +19,7 @@ TEST(program_test, names_its_version) {
 
 TEST(program_test, links_the_c_library_only) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers bring libraries of their own";
+  GTEST_SKIP() << "sanitizers need their own libraries";
 #endif
   const std::set<std::string> allowed{"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"};
   const auto needed = needed_libraries(program);
@@ -27,10 +27,11 @@ TEST(program_test, links_the_c_library_only) {
   for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name << " is not on every server";
 }
 
-// Ubuntu 22.04 has 2.35; the packages and the README promise it. GLIBCXX may not be named at all: that library is linked statically.
+// Ubuntu 22.04 has 2.35, which the packages and the README promise. No GLIBCXX version may be required: that library is
+// linked statically.
 TEST(program_test, needs_no_newer_c_library_than235) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers bring needs of their own";
+  GTEST_SKIP() << "sanitizers have their own requirements";
 #endif
   const std::string symbols = output_of("objdump -T '" + program + "'");
   const std::regex version(R"(GLIBC_2\.(\d+)[^\n]*)");

@@ -9,7 +9,7 @@
 
 namespace sluice::test {
 
-/// What `command` prints to its standard output; empty when it cannot run.
+/// The standard output of the shell command `command`; empty if the command cannot run.
 inline std::string output_of(const std::string& command) {
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::string text;
@@ -18,7 +18,7 @@ inline std::string output_of(const std::string& command) {
   return text;
 }
 
-/// The shared libraries that `file` asks the loader for.
+/// The shared libraries that the loader must find for `file` (its NEEDED entries).
 inline std::set<std::string> needed_libraries(const std::string& file) {
   std::set<std::string> names;
   std::istringstream lines(output_of("objdump -p '" + file + "'"));

@@ -1,4 +1,4 @@
-// Command lines that must be refused, and how a verb says that it failed.
+// Command lines that verbs must refuse, and the errors that they print.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST_F(command_line_test, an_unknown_verb_is_a_usage_error) {
   EXPECT_THAT(tried.err, HasSubstr("exfiltrate"));
 }
 
-// Tried: an empty name for the output, as a script gives whose variable is not set, to every verb that has an output.
+// Tried: an empty output name, as from a script with an unset variable, for every verb that has an output.
 TEST_F(command_line_test, an_output_without_a_name_is_a_usage_error) {
   ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "a.sluice"}).status, 0);
   const std::vector<std::vector<std::string>> all = {{"record", "-o", "", "--", "touch", "ran"},
@@ -56,8 +56,8 @@ TEST_F(command_line_test, an_unknown_table_is_a_usage_error) {
     const outcome tried =
         run_sluice({"export", "a.sluice", "--format", format, "--table", "alloc", "--table", "secrets", "-o", "made"});
     EXPECT_EQ(tried.status, 2) << tried.err;
-    EXPECT_THAT(tried.err, HasSubstr("there is no table 'secrets'"));
-    EXPECT_THAT(tried.err, HasSubstr("alloc, ")) << "the tables that there are";
+    EXPECT_THAT(tried.err, HasSubstr("unknown table 'secrets'"));
+    EXPECT_THAT(tried.err, HasSubstr("alloc, ")) << "lists the existing tables";
     EXPECT_FALSE(exists("made"));
   }
 }

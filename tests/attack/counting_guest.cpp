@@ -1,9 +1,9 @@
-// What is recorded while recorders are killed and worn out: a program that counts what it says, where its count outlives it.
+// The program that kill tests and soak tests record. It counts its events in a file that outlives the process.
 //
 //   counting_guest COUNTS SLOT EVENTS EACH_MS
 //
-// It says that blocks are allocated and freed: EVENTS times (0: until it is killed), so many each millisecond. The number of those
-// that it said is at SLOT in the file COUNTS, 8 bytes a slot, in memory that the file's readers share. A block's size is its number.
+// Emits EVENTS pairs of allocation and free (0: until it is killed), EACH_MS pairs per millisecond. The event count
+// is at SLOT in the file COUNTS, 8 bytes per slot, in shared memory for readers. A block's size is its number.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,28 +16,28 @@
 
 namespace {
 
-using namespace sluice::collector;
+using namespace sluice::ring;
 
-constexpr std::uint64_t most_live = 64;  // blocks
+constexpr std::uint64_t max_live = 64;  // blocks
 
 void allocate(std::uint64_t number) {
   alloc_record record{};
   record.header.time = now();
-  record.address = (number % most_live + 1) << 20;
+  record.address = (number % max_live + 1) << 20;
   record.bytes = number;
   record.device = no_device;
-  record.kind = 1;  // Of the driver's layer, device memory.
+  record.kind = 1;  // Driver layer, device memory.
   emit(record);
 }
 
 void release(std::uint64_t number) {
   free_record record{};
   record.header.time = now();
-  record.address = (number % most_live + 1) << 20;
+  record.address = (number % max_live + 1) << 20;
   emit(record);
 }
 
-/// The slot's counter, in the file; null if that is not to be had.
+/// The counter at `slot` in the file, mapped as shared memory. Null on failure.
 std::atomic<std::uint64_t>* counter(const char* path, std::size_t slot) {
   const int file = open(path, O_RDWR | O_CLOEXEC);
   if (file < 0) return nullptr;

@@ -1,4 +1,4 @@
-// Code that would be run, or loaded, though nobody asked for it.
+// Code that must not be run or loaded without the user's request.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@ class foreign_code : public sluice_program {
   }
 };
 
-// Tried: a command that is named like a Python and does something each time that it starts.
+// Tried: a command named like a Python interpreter, with a side effect at each start.
 TEST_F(foreign_code, a_command_is_run_once) {
   for (const std::string name : {"python", "python3.12", "python-deploy"}) {
     write_program(name, "#!/bin/sh\necho $0 $* >> runs-of-" + name + "\n");
@@ -27,7 +27,7 @@ TEST_F(foreign_code, a_command_is_run_once) {
   }
 }
 
-// Tried: a Python on PATH that does something when a script's first line makes it start.
+// Tried: a Python on PATH with a side effect, started because of a script's first line.
 TEST_F(foreign_code, an_interpreter_is_run_for_its_script_only) {
   write_program("python3", "#!/bin/sh\necho $1 >> runs\n");
   write_program("train", "#!" + file("python3") + "\n");
@@ -35,7 +35,7 @@ TEST_F(foreign_code, an_interpreter_is_run_for_its_script_only) {
   EXPECT_EQ(content_of(file("runs")), "./train\n");
 }
 
-// Tried: modules of Python's library in the current folder.
+// Tried: files named like modules of the Python standard library in the current folder.
 TEST_F(foreign_code, modules_in_the_current_folder_are_not_imported) {
   if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "no /usr/bin/python3 here";
   for (const std::string name : {"glob", "re", "os", "importlib", "sys", "sluice"})
@@ -44,7 +44,7 @@ TEST_F(foreign_code, modules_in_the_current_folder_are_not_imported) {
   EXPECT_FALSE(exists("imported")) << content_of(file("imported"));
 }
 
-// Tried: a pipe named like a script, so that reading its first line waits for ever.
+// Tried: a pipe named like a script: reading its first line would block forever.
 TEST_F(foreign_code, a_command_that_is_a_pipe_is_not_read) {
   ASSERT_EQ(::mkfifo(file("python3").c_str(), 0700), 0);
   write_program("train", "#!" + file("python3") + "\n");

@@ -1,4 +1,4 @@
-// A recorder whose surroundings give out: a disk that fills and is freed again, memory that ends, a kill.
+// Recorders that run out of resources or are killed: a disk that fills up and is freed again, no memory, SIGKILL.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,14 +15,15 @@ namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-using collector::recorded;
 using testing::HasSubstr;
+using writer::recorded;
 
 const std::string counting = SLUICE_BINARY_DIR "/tests/attack/counting_guest";
 
 class full_disk : public sluice_program {
  protected:
-  /// Records on a disk of 192 KiB, of which a file "ballast" takes 128, and leaves the recording in the folder.
+  /// Records on a disk of 192 KiB, of which the file "ballast" takes 128 KiB, and moves the recording to the test's
+  /// folder.
   outcome record_on_small_disk(const std::string& command) {
     fs::create_directory(file("disk"));
     write("counts", std::string(64 * 1024, '\0'));
@@ -43,15 +44,16 @@ class full_disk : public sluice_program {
   }
 
   void SetUp() override {
-    if (std::system("unshare --mount true 2>/dev/null") != 0) GTEST_SKIP() << "skipped: no mounts of one's own here";
+    if (std::system("unshare --mount true 2>/dev/null") != 0) GTEST_SKIP() << "skipped: no private mounts here";
   }
 
-  /// Of so many allocations and frees, each is in the file or counted by its losses. Returns how many were lost.
+  /// Expects that each of `said` allocations and frees is in the file or counted as lost. Returns the number of lost
+  /// events.
   [[nodiscard]] std::uint64_t lost_of(std::uint64_t said) const {
     const recorded found(file("t.sluice"));
     std::uint64_t lost = 0;
     for (const trace::loss_event& row : found.all<trace::loss_event>()) lost += row.memory_events;
-    // Frees that were lost are inferred later: those are counted as lost already.
+    // Lost frees are inferred later; those rows are skipped, because the frees are already counted as lost.
     std::uint64_t recorded = found.all<trace::alloc_event>().size();
     for (const trace::free_event& row : found.all<trace::free_event>())
       recorded += row.source == trace::provenance::exact ? 1 : 0;
@@ -60,7 +62,7 @@ class full_disk : public sluice_program {
   }
 };
 
-// Tried: a disk that is full while much happens, and has room again before the command ends.
+// Tried: a disk that is full during many events, and has space again before the command ends.
 TEST_F(full_disk, the_recording_goes_on_once_there_is_room_and_says_what_it_lost) {
   const outcome ended =
       record_on_small_disk(guest(0, 200'000) + "; rm disk/ballast; sleep 1.5; " + guest(1, 1000) + "; exit 3");
@@ -72,10 +74,10 @@ TEST_F(full_disk, the_recording_goes_on_once_there_is_room_and_says_what_it_lost
   EXPECT_TRUE(found.snapshot().complete());
   std::uint64_t late = 0;
   for (const trace::alloc_event& row : found.all<trace::alloc_event>()) late += raw(row.process) == 3;
-  EXPECT_EQ(late, 1000U) << "what came after is all there";
+  EXPECT_EQ(late, 1000U) << "all later events are there";
 }
 
-// Tried: a disk that fills while a thread of the recorder makes a copy in order, which takes room as well.
+// Tried: a disk that fills while a recorder thread writes the ordered copy, which takes space as well.
 TEST_F(full_disk, ends_the_copy_in_order_and_everything_is_accounted_for) {
   fs::create_directory(file("disk"));
   write("counts", std::string(64 * 1024, '\0'));
@@ -89,7 +91,7 @@ TEST_F(full_disk, ends_the_copy_in_order_and_everything_is_accounted_for) {
   const int status = std::system(line.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 3) << content_of(file("err"));
   EXPECT_EQ(content_of(file("left")), "t.sluice\n");
-  static_cast<void>(lost_of(2'200'000));  // Maybe none: the copy leaves its room to the recording.
+  static_cast<void>(lost_of(2'200'000));  // May be 0, because the copy gives up its space for the recording.
 }
 
 // Tried: a disk that stays full.
@@ -100,7 +102,8 @@ TEST_F(full_disk, without_room_to_the_end_the_file_says_what_it_lost) {
   EXPECT_GT(lost_of(400'000), 0U);
 }
 
-// Tried: the same with rings so small that they lose most of it, which is said in chunks that have to go for want of room.
+// Tried: a disk that stays full, and rings so small that they lose most events: chunks with loss counts do not fit on
+// the disk.
 TEST_F(full_disk, what_rings_lost_counts_on_when_the_chunk_that_says_it_goes) {
   setenv("SLUICE_RING_BYTES", "8192", 1);
   const outcome ended = record_on_small_disk(counting + " counts 0 2000000 100000");
@@ -111,10 +114,10 @@ TEST_F(full_disk, what_rings_lost_counts_on_when_the_chunk_that_says_it_goes) {
 
 class memory_ends : public sluice_program {};
 
-// Tried: a limit on the recorder's memory, under which more blocks live than it can keep.
+// Tried: a limit on the recorder's memory, and more live blocks than fit in it.
 TEST_F(memory_ends, the_recording_ends_and_the_command_goes_on) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "skipped: a sanitizer takes address space without end";
+  GTEST_SKIP() << "skipped: sanitizers reserve unlimited address space";
 #endif
   const std::string hoard = guest + " hoard";
   for (const int status : {0, 3}) {
@@ -140,7 +143,7 @@ class killed_recorder : public sluice_program {
   }
 };
 
-// Tried: recorders killed by SIGKILL, and folders that only resemble theirs; a living recorder's stays.
+// Tried: folders of recorders ended by SIGKILL, similar folders, and the folder of a running recorder.
 TEST_F(killed_recorder, the_next_one_removes_its_folder_and_nothing_else) {
   fs::create_directory(file("tmp"));
   const variables here = {{"TMPDIR", file("tmp")}};
@@ -148,27 +151,27 @@ TEST_F(killed_recorder, the_next_one_removes_its_folder_and_nothing_else) {
     const pid_t child = begin_sluice({"record", "-o", name, "--", "sleep", "600"}, here);
     for (int i = 0; i < 6000 && !exists(name); ++i) usleep(10'000);
     if (std::string(name) == "alive.sluice") {
-      EXPECT_EQ(folders(), 1U) << "the dead one's is gone";
+      EXPECT_EQ(folders(), 1U) << "the killed recorder's folder was removed";
       write("tmp/precious", "hours of work\n");
-      fs::create_directory(file("tmp/sluice-AAAAAA"));  // Without a lock: one that is being made.
-      fs::create_directory(file("tmp/sluice-BBBBBB"));  // With a file that is not ours.
+      fs::create_directory(file("tmp/sluice-AAAAAA"));  // Has no lock, as while it is being created.
+      fs::create_directory(file("tmp/sluice-BBBBBB"));  // Contains a foreign file.
       for (const char* other : {"alive", "thesis"}) write(std::string("tmp/sluice-BBBBBB/") + other, "");
-      fs::create_directory(file("tmp/sluice-CCCCCC"));  // With a link for a lock.
+      fs::create_directory(file("tmp/sluice-CCCCCC"));  // Has a link as its lock.
       fs::create_symlink("../precious", file("tmp/sluice-CCCCCC/alive"));
       fs::create_directory_symlink("sluice-BBBBBB", file("tmp/sluice-DDDDDD"));
       for (const char* folder : {"A", "B", "C"}) chmod(file("tmp/sluice-" + std::string(6, *folder)).c_str(), 0700);
       EXPECT_EQ(run_sluice({"record", "-o", "next.sluice", "--", "true"}, here).status, 0);
-      EXPECT_EQ(folders(), 5U) << "the living one's, and four that are not ours";
+      EXPECT_EQ(folders(), 5U) << "the running recorder's, and four foreign folders";
       EXPECT_TRUE(exists("tmp/sluice-BBBBBB/thesis"));
       EXPECT_TRUE(exists("tmp/precious"));
     }
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    kill(-child, SIGKILL);  // What it recorded.
+    kill(-child, SIGKILL);  // The recorded command.
   }
 }
 
-// Tried: the name of a recording that has not come to its own yet, or of a copy that a killed recorder had begun.
+// Tried: opening a recording by its temporary name, and the unfinished copy that a killed recorder left.
 TEST_F(killed_recorder, a_file_that_was_not_finished_opens_as_it_is) {
   ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "t.sluice"}).status, 0);
   const std::string part = "t.sluice.part-0123456789abcdef";

@@ -1,4 +1,4 @@
-// Recordings that name files of this machine, to have them read out.
+// Recordings that name local files, so that their content would be shown.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class local_files_of_recordings : public sluice_program {
   }
   ~local_files_of_recordings() override { ::unsetenv("XDG_STATE_HOME"); }
 
-  /// One block, allocated by line 1 of `source`, which native code of `module` called.
+  /// Writes a recording of one block, with a stack of line 1 of `source` and native code of `module`.
   void write_recording(const std::string& name, const std::string& source, bool own = false,
                        const std::string& module = {}) const {
     auto made = trace::file_writer::create(file(name), {.recorded_here = own});
@@ -66,7 +66,7 @@ class local_files_of_recordings : public sluice_program {
     made->add(block);
     ASSERT_TRUE(made->close());
   }
-  /// All that a report says of the recording.
+  /// Runs `sluice report --format json` with `more` arguments.
   outcome report(const std::vector<std::string>& more, const variables& environment = {}) {
     std::vector<std::string> words{"report", "--format", "json"};
     words.insert(words.end(), more.begin(), more.end());
@@ -77,17 +77,17 @@ class local_files_of_recordings : public sluice_program {
   }
 };
 
-// Tried: a recording from elsewhere whose source file is a secret of this machine.
+// Tried: a foreign recording whose source file is a secret of this machine.
 TEST_F(local_files_of_recordings, a_foreign_recording_reads_no_file) {
   write_recording("t.sluice", file("secret.txt"));
   const outcome said = report({"t.sluice"});
   EXPECT_EQ(said.status, 0);
   EXPECT_THAT(said.out, Not(HasSubstr(secret)));
-  EXPECT_THAT(said.err, HasSubstr("was not made here by you"));
+  EXPECT_THAT(said.err, HasSubstr("because you did not make this recording"));
   EXPECT_THAT(said.err, HasSubstr("--sources-from"));
 }
 
-// Tried: the same where the user believes it, which is what --sources-from / is for.
+// Tried: a foreign recording with --sources-from /, by which the user trusts the recording.
 TEST_F(local_files_of_recordings, a_believed_recording_shows_its_sources) {
   write_recording("t.sluice", file("secret.txt"));
   const outcome said = report({"t.sluice", "--sources-from", "/"});
@@ -95,7 +95,7 @@ TEST_F(local_files_of_recordings, a_believed_recording_shows_its_sources) {
   EXPECT_EQ(said.err, "");
 }
 
-// Tried: a secret beside the folder that the user named, by "..", and through links.
+// Tried: a secret outside the folder that the user named, reached by ".." and through links.
 TEST_F(local_files_of_recordings, nothing_outside_of_the_named_folder_is_read) {
   fs::create_directories(file("tree"));
   fs::create_symlink(file("secret.txt"), file("tree/link.py"));
@@ -110,7 +110,7 @@ TEST_F(local_files_of_recordings, nothing_outside_of_the_named_folder_is_read) {
   EXPECT_THAT(report({"t.sluice", "--sources-from", "tree"}).out, HasSubstr(secret));
 }
 
-// Tried: this user's own recording, and then copies of it with other content and with its mark.
+// Tried: the user's own recording, then files with its mark but other content.
 TEST_F(local_files_of_recordings, only_the_users_own_file_is_believed) {
   if (!has_attributes()) GTEST_SKIP() << "the file system keeps no extended attributes";
   write_recording("own.sluice", file("secret.txt"), true);
@@ -124,14 +124,14 @@ TEST_F(local_files_of_recordings, only_the_users_own_file_is_believed) {
   ASSERT_EQ(
       ::setxattr(file("copy.sluice").c_str(), "user.sluice.origin", mark.data(), static_cast<std::size_t>(bytes), 0),
       0);
-  EXPECT_THAT(report({"copy.sluice"}).out, Not(HasSubstr(secret))) << "with the mark of another file";
+  EXPECT_THAT(report({"copy.sluice"}).out, Not(HasSubstr(secret))) << "has the mark of another file";
   EXPECT_THAT(report({"own.sluice"}, {{"XDG_STATE_HOME", file("other-user")}}).out, Not(HasSubstr(secret)))
-      << "with another user's key";
+      << "has a mark with another user's key";
   std::ofstream(file("own.sluice"), std::ios::binary) << content_of(file("copy.sluice"));
-  EXPECT_THAT(report({"own.sluice"}).out, Not(HasSubstr(secret))) << "written over";
+  EXPECT_THAT(report({"own.sluice"}).out, Not(HasSubstr(secret))) << "the content was overwritten";
 }
 
-// Tried: a part of a foreign recording, cut out here, and an import over one of the user's own.
+// Tried: a foreign recording that was trimmed here, and an import that replaces the user's own recording.
 TEST_F(local_files_of_recordings, what_is_made_of_a_foreign_recording_is_foreign) {
   if (!has_attributes()) GTEST_SKIP() << "the file system keeps no extended attributes";
   write_recording("own.sluice", file("secret.txt"), true);
@@ -144,7 +144,7 @@ TEST_F(local_files_of_recordings, what_is_made_of_a_foreign_recording_is_foreign
   EXPECT_THAT(report({"both.sluice"}).out, Not(HasSubstr(secret)));
 }
 
-// Tried: pipes, devices and folders as source, as module and as recording.
+// Tried: pipes, devices and folders as source file, module and recording.
 TEST_F(local_files_of_recordings, neither_pipes_nor_devices_are_opened) {
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
   for (const std::string& name : {file("pipe"), std::string("/dev/zero"), std::string("/dev/tty"), std::string("/")}) {
@@ -157,7 +157,7 @@ TEST_F(local_files_of_recordings, neither_pipes_nor_devices_are_opened) {
   }
 }
 
-// Tried: a module that makes an ELF reader ask a server for debug information.
+// Tried: a module for which an ELF reader would request debug information from a server.
 TEST_F(local_files_of_recordings, no_server_is_asked) {
   write_recording("t.sluice", "", false, SLUICE_BINARY_DIR "/sluice");
   const outcome said =
@@ -167,12 +167,12 @@ TEST_F(local_files_of_recordings, no_server_is_asked) {
   EXPECT_FALSE(exists("cache"));
 }
 
-// Tried: symbols of a program of this machine, by a recording from elsewhere.
-TEST_F(local_files_of_recordings, symbols_of_this_machine_are_not_told) {
+// Tried: a foreign recording that asks for symbols of a local program.
+TEST_F(local_files_of_recordings, symbols_of_this_machine_are_not_reported) {
   write_recording("t.sluice", "", false, SLUICE_BINARY_DIR "/sluice");
-  const std::string question = "SELECT text FROM call_stack";
-  EXPECT_THAT(run_sluice({"query", "t.sluice", question}).out, HasSubstr("see --sources-from"));
-  EXPECT_THAT(run_sluice({"query", "t.sluice", question, "--sources-from", "/"}).out,
+  const std::string query = "SELECT text FROM call_stack";
+  EXPECT_THAT(run_sluice({"query", "t.sluice", query}).out, HasSubstr("see --sources-from"));
+  EXPECT_THAT(run_sluice({"query", "t.sluice", query, "--sources-from", "/"}).out,
               Not(HasSubstr("see --sources-from")));
 }
 

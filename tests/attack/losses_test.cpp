@@ -1,4 +1,4 @@
-// Surroundings in which a program cannot be heard: that must be said, with the reason.
+// Environments in which a program's events cannot be recorded: the recorder must report the loss and its reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -14,37 +14,37 @@
 namespace sluice {
 namespace {
 
-using collector::recorded;
 using testing::HasSubstr;
 using testing::Not;
+using writer::recorded;
 
 class losses_test : public sluice_program {
  protected:
-  /// The guest allocates once and succeeds, started by `before` in a shell.
+  /// Records a shell that runs `before`, then the guest. By default the guest allocates once and succeeds.
   outcome record_guest(const std::string& before, const std::string& how = "succeed") {
     return run_sluice(
         {"record", "-o", "t.sluice", "--linger", "0", "--", "/bin/sh", "-c", before + " " + guest + " " + how});
   }
 };
 
-// Tried: a program that may open no file beside its standard ones.
+// Tried: a program that cannot open any file besides the standard ones.
 TEST_F(losses_test, a_program_without_descriptors_is_not_silent) {
   const outcome ended = record_guest("exec", "no-descriptors");
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("no descriptor left"));
   EXPECT_THAT(ended.err, HasSubstr("5 lost (5 allocations and frees)"));
-  EXPECT_THAT(ended.err, Not(HasSubstr("is it CMD")));
+  EXPECT_THAT(ended.err, Not(HasSubstr("does CMD itself")));
 }
 
-// Tried: a limit on the size of files that is less than a ring.
+// Tried: a file size limit that is smaller than a ring.
 TEST_F(losses_test, a_small_file_limit_is_not_silent) {
   const outcome ended = record_guest("ulimit -f 8;");
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("ulimit -f"));
-  EXPECT_THAT(ended.err, Not(HasSubstr("is it CMD")));
+  EXPECT_THAT(ended.err, Not(HasSubstr("does CMD itself")));
 }
 
-/// Programs that count what they say, where writes of the recorder fail.
+/// Fixture for programs that count their events while the recorder's writes fail.
 class counted_losses : public sluice_program {
  protected:
   static constexpr const char* program_that_counts = SLUICE_BINARY_DIR "/tests/attack/counting_guest";
@@ -52,7 +52,7 @@ class counted_losses : public sluice_program {
 
   void SetUp() override { write("counts", std::string(4096, '\0')); }
 
-  /// Each event that the program said is in the file, or among those that it, or else the recorder, says are lost.
+  /// Expects that each event of the program is in the file, or in the loss counts of the file or of the recorder.
   void expect_all_accounted(const outcome& ended) const {
     const recorded found(file("t.sluice"));
     std::uint64_t sum = found.all<trace::alloc_event>().size();
@@ -60,7 +60,7 @@ class counted_losses : public sluice_program {
       sum += row.source == trace::provenance::exact ? 1 : 0;
     for (const trace::loss_event& row : found.all<trace::loss_event>()) {
       sum += row.events;
-      EXPECT_EQ(row.events, row.memory_events) << "the program does nothing else";
+      EXPECT_EQ(row.events, row.memory_events) << "the program has no other events";
     }
     EXPECT_EQ(sum + untold(ended.err), 2 * pairs) << ended.err;
   }
@@ -76,7 +76,7 @@ class counted_losses : public sluice_program {
   }
 };
 
-// Tried: limits on the size of files for both, with the signal for it (SIGXFSZ) and without: less than a ring, a small ring,
+// Tried: file size limits for program and recorder, with and without SIGXFSZ: less than a ring, a small ring,
 // less than the recording.
 TEST_F(counted_losses, add_up_under_a_limit_on_the_size_of_files) {
   for (const char* signal : {"", "trap '' XFSZ; "}) {
@@ -93,10 +93,10 @@ TEST_F(counted_losses, add_up_under_a_limit_on_the_size_of_files) {
   }
 }
 
-// Tried: a disk that fails at any byte, in each way that disks fail, for a while or for good.
+// Tried: a disk that fails at any byte, with each kind of error, temporarily or permanently.
 TEST_F(counted_losses, add_up_however_writes_fail) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "skipped: a library cannot be loaded before a sanitizer";
+  GTEST_SKIP() << "skipped: LD_PRELOAD does not work with sanitizers";
 #endif
   std::mt19937 random(1);
   for (int round = 0; round < 16 && !HasFailure(); ++round) {
@@ -117,16 +117,16 @@ TEST_F(counted_losses, add_up_however_writes_fail) {
   }
 }
 
-// Tried: a command in a network namespace of its own, where the abstract socket is not.
+// Tried: a command in its own network namespace, where the abstract socket does not exist.
 TEST_F(losses_test, another_network_namespace_loses_nothing) {
   if (std::system("unshare -n true 2>/dev/null") != 0) GTEST_SKIP() << "no network namespace can be made here";
   const outcome ended = record_guest("exec unshare -n");
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("0 lost"));
-  EXPECT_THAT(ended.err, Not(HasSubstr("is it CMD")));
+  EXPECT_THAT(ended.err, Not(HasSubstr("does CMD itself")));
 }
 
-// Tried: a soft limit on descriptors, which the recorder raises for itself and not for the command.
+// Tried: a soft limit on descriptors, which the recorder raises only for itself.
 TEST_F(losses_test, the_command_keeps_its_limit_on_descriptors) {
   const outcome ended = run_sluice({"record", "-o", "t.sluice", "--", "/bin/sh", "-c", "ulimit -S -n"});
   rlimit limit{};

@@ -1,4 +1,4 @@
-// Numbers that are none, or make no sense, in every option of every verb.
+// Invalid and nonsensical numbers in every option of every verb.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 class numbers_test : public sluice_program {
  protected:
-  /// One line that names the option and the value, and the status of a command line that makes no sense.
+  /// Expects a one-line error that names the option and the value, and the exit status of a usage error.
   void expect_refused(std::vector<std::string> before, const std::string& option, const std::string& value,
                       std::vector<std::string> after = {}) {
     const int status = before.front() == "record" ? 125 : 2;
@@ -37,7 +37,7 @@ const std::vector<std::string> no_numbers = {
     "0x10", "1 2",    "1s2", "",     "one", "--",   "1,5",   "99999999999999999999999",
     "+-1",  "1e30GiB"};
 
-// Tried: no numbers where a number of seconds or a factor is expected.
+// Tried: text where a number of seconds or a factor is expected.
 TEST_F(numbers_test, that_are_none_are_refused) {
   struct option {
     std::vector<std::string> verb;
@@ -69,7 +69,7 @@ TEST_F(numbers_test, that_are_none_are_refused) {
   EXPECT_FALSE(exists("t.sluice"));
 }
 
-// Tried: numbers that are too small or too large.
+// Tried: numbers outside the allowed range.
 TEST_F(numbers_test, out_of_range_are_refused) {
   expect_refused({"record"}, "--ring", "1KiB", {"--", "/bin/true"});
   expect_refused({"record"}, "--ring", "20000PiB", {"--", "/bin/true"});
@@ -80,7 +80,7 @@ TEST_F(numbers_test, out_of_range_are_refused) {
   expect_refused({"import", "a.json"}, "--memory", "0");
 }
 
-// Tried: ranges of time that are none, in every verb that takes one.
+// Tried: invalid time ranges in every verb that takes one.
 TEST_F(numbers_test, ranges_that_are_none_are_refused) {
   ASSERT_EQ(run_sluice({"generate", "--events", "1000", "-o", "t.sluice"}).status, 0);
   const std::vector<std::vector<std::string>> verbs = {{"report", "t.sluice"},
@@ -100,7 +100,7 @@ TEST_F(numbers_test, ranges_that_are_none_are_refused) {
 }
 
 #ifdef SLUICE_HAVE_GUI
-// Tried: pictures of no size, and a mouse that is nowhere.
+// Tried: pictures without a size, and an invalid mouse position.
 TEST_F(numbers_test, sizes_of_pictures_that_are_none_are_refused) {
   for (const std::string size :
        {"0x0", "-5x-5", "nanxnan", "99999999999x64", "1600", "1600x", "1600x900x", "1e3x1e3"}) {
@@ -113,7 +113,7 @@ TEST_F(numbers_test, sizes_of_pictures_that_are_none_are_refused) {
 }
 #endif
 
-// Tried: no numbers in the environment.
+// Tried: invalid numbers in environment variables.
 TEST_F(numbers_test, in_the_environment_are_checked_too) {
   for (const std::string value : {"nan", "-1", "101", "0x", "99999999999999999999"}) {
     const outcome tried =

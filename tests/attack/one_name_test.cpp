@@ -1,4 +1,5 @@
-// Several recorders that want one name in the same instant: one has it, the others end before their programs start.
+// Recorders that claim the same name at the same time: one gets it, and the others end before they start their
+// programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -18,10 +19,10 @@ namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-using collector::recorded;
 using testing::HasSubstr;
+using writer::recorded;
 
-/// Two `sluice record`, started by one event, each in the folder "work".
+/// Fixture that starts two `sluice record` at the same time in the folder "work".
 class one_name : public sluice_program {
  protected:
   struct ended {
@@ -29,8 +30,8 @@ class one_name : public sluice_program {
     std::string said;
   };
 
-  /// `names`: what each is given with -o; empty: nothing. The programs say that they ran, and go on until the first of the
-  /// recorders has ended; without names, as both do, they end at once.
+  /// `names`: the values of -o; an empty value omits the option. The programs log that they ran, and run until the
+  /// first recorder has ended; without names both recorders succeed, so the programs end at once.
   std::array<ended, 2> record_both(const std::array<std::string, 2>& names, bool force = false) {
     fs::remove(file("ended"));
     fs::remove(file("ran"));
@@ -40,7 +41,7 @@ class one_name : public sluice_program {
     std::array<pid_t, 2> children{};
     for (std::size_t i = 0; i < 2; ++i) children[i] = begin_at(start, i, names[i], force);
     close(start[0]);
-    close(start[1]);  // Now both go.
+    close(start[1]);  // Starts both recorders.
     std::array<ended, 2> both;
     for (std::size_t n = 0; n < 2; ++n) {
       int status = 0;
@@ -53,14 +54,14 @@ class one_name : public sluice_program {
     return both;
   }
 
-  /// Exactly one recorded its program; the other's never ran. `said`: what the loser says.
+  /// Expects that exactly one recorder ran its program. The other reports that `place` is taken.
   void expect_one_winner(const std::array<ended, 2>& both, const std::string& place) {
     const std::size_t winner = both[0].status == 0 ? 0 : 1;
     const ended &won = both[winner], &lost = both[1 - winner];
     ASSERT_EQ(won.status, 0) << won.said << lost.said;
     EXPECT_EQ(lost.status, 125) << lost.said;
     EXPECT_EQ(std::count(lost.said.begin(), lost.said.end(), '\n'), 1) << lost.said;
-    EXPECT_EQ(content_of(file("ran")), std::to_string(winner) + "\n") << "the program of the other ran";
+    EXPECT_EQ(content_of(file("ran")), std::to_string(winner) + "\n") << "the other recorder's program ran";
     const recorded found(file(place));
     EXPECT_TRUE(found.snapshot().complete());
     EXPECT_EQ(found.all<trace::alloc_event>().size(), 1U);
@@ -100,7 +101,7 @@ class one_name : public sluice_program {
   }
 };
 
-// Tried: two with one new name, again and again.
+// Tried: two recorders with the same new name, repeatedly.
 TEST_F(one_name, a_new_name_is_taken_once) {
   for (int round = 0; round < 50 && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
@@ -110,19 +111,19 @@ TEST_F(one_name, a_new_name_is_taken_once) {
   }
 }
 
-// Tried: the same for a recording that both may replace.
+// Tried: two recorders with the name of an existing recording, which both may replace.
 TEST_F(one_name, an_earlier_recording_is_replaced_once) {
   ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "work/t.sluice"}).status, 0);
   for (int round = 0; round < 20 && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     const auto both = record_both({"t.sluice", "t.sluice"}, true);
     expect_one_winner(both, "work/t.sluice");
-    EXPECT_THAT(both[both[0].status == 0 ? 1 : 0].said, HasSubstr("another recording is being written into it"));
+    EXPECT_THAT(both[both[0].status == 0 ? 1 : 0].said, HasSubstr("another recording is being written to it"));
     EXPECT_EQ(names_in("work"), std::set<std::string>{"t.sluice"});
   }
 }
 
-// Tried: an empty file, as one makes who is given a name by mktemp.
+// Tried: an empty file, as mktemp makes.
 TEST_F(one_name, an_empty_file_is_replaced_once) {
   for (int round = 0; round < 10 && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
@@ -132,7 +133,7 @@ TEST_F(one_name, an_empty_file_is_replaced_once) {
   }
 }
 
-// Tried: one name in two spellings: relative and absolute, through a link to the folder, through a link to the file.
+// Tried: one name in two spellings: relative and absolute, through a link to the folder and to the file.
 TEST_F(one_name, a_name_has_many_spellings) {
   fs::create_directory_symlink("work", file("link"));
   const std::vector<std::array<std::string, 2>> spellings = {
@@ -155,7 +156,7 @@ TEST_F(one_name, a_name_has_many_spellings) {
   EXPECT_TRUE(fs::is_symlink(file("work/other.sluice")));
 }
 
-// Tried: two without a name. Each has one of its own.
+// Tried: two recorders without a name. Each chooses a different one.
 TEST_F(one_name, without_a_name_each_gets_another) {
   for (int round = 0; round < 10 && !HasFailure(); ++round) {
     const auto both = record_both({"", ""});
@@ -169,11 +170,11 @@ TEST_F(one_name, without_a_name_each_gets_another) {
   }
 }
 
-/// What a recorder leaves that was killed before its program started.
+/// Fixture for recorders that are killed before their programs start.
 class killed_before_its_program : public sluice_program {};
 
-// Tried: the name of a recorder that was killed at once. It holds nothing, so it may be taken, and it is not shown as a
-// recording without a word.
+// Tried: reusing the name of a recorder that was killed at once. Its file has no events, so it may be replaced; opening
+// it reports what is wrong.
 TEST_F(killed_before_its_program, its_name_is_free_again) {
   write("empty.sluice", "");
   ASSERT_EQ(run_sluice({"record", "-o", "header.sluice", "--", guest, "succeed"}).status, 0);
@@ -188,7 +189,7 @@ TEST_F(killed_before_its_program, its_name_is_free_again) {
   }
 }
 
-// Tried: recorders killed at the first moments of their runs: their locks go with them, and whatever they leave is a recording.
+// Tried: recorders killed right after their start: their locks are released, and any file they leave is a recording.
 TEST_F(killed_before_its_program, its_lock_goes_with_it) {
   for (int round = 0; round < 20 && !HasFailure(); ++round) {
     const pid_t child = begin_sluice({"record", "-o", "t.sluice", "--", "sleep", "600"});
@@ -196,7 +197,7 @@ TEST_F(killed_before_its_program, its_lock_goes_with_it) {
     usleep(static_cast<useconds_t>(round) * 300);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    kill(-child, SIGKILL);  // What it recorded, which has the lock as well until it begins to run.
+    kill(-child, SIGKILL);  // The command, which also holds the lock until it is executed.
     const int left = open(file("t.sluice").c_str(), O_RDONLY);
     for (int i = 0; i < 6000 && trace::has_writer(left); ++i) usleep(1000);
     close(left);
@@ -207,7 +208,7 @@ TEST_F(killed_before_its_program, its_lock_goes_with_it) {
   }
 }
 
-// Tried: a command that cannot be executed, with a new name: the name is free again.
+// Tried: a command that cannot be executed, with a new name. The name is free afterwards.
 TEST_F(killed_before_its_program, a_command_that_cannot_start_leaves_no_file) {
   write("script", "#!/no/such/interpreter\n");
   fs::permissions(file("script"), fs::perms::owner_all);

@@ -1,4 +1,4 @@
-// Outputs that would destroy a file, and runs that end early: what was there stays, and nothing is left next to it.
+// Outputs that would destroy a file, and runs that end early: the old file stays, and no other files are left.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,14 +21,14 @@ using testing::HasSubstr;
 
 class output_files : public sluice_program {
  protected:
-  /// "a.sluice" and "b.sluice", small recordings, and "a.json", which can be imported.
+  /// Makes the small recordings "a.sluice" and "b.sluice", and "a.json", which can be imported.
   void SetUp() override {
     for (const char* name : {"a.sluice", "b.sluice"})
       ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", name}).status, 0);
     ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", "a.json"}).status, 0);
   }
 
-  /// Verbs that write a recording, without -o and what follows it.
+  /// Command lines of the verbs that write a recording, without -o and its value.
   const std::vector<std::vector<std::string>> writers_ = {{"trim", "a.sluice"},
                                                           {"merge", "a.sluice", "b.sluice"},
                                                           {"generate", "--events", "2000"},
@@ -36,7 +36,7 @@ class output_files : public sluice_program {
                                                           {"import", "a.json"},
                                                           {"record", "--", guest, "succeed"}};
 
-  /// The same with `-o out` and `more`, which come before the command of `record`.
+  /// `words` with `-o out` and `more`, inserted before the command of `record`.
   static std::vector<std::string> with_output(std::vector<std::string> words, const std::string& out,
                                               const std::vector<std::string>& more = {}) {
     std::vector<std::string> options = {"-o", out};
@@ -45,7 +45,7 @@ class output_files : public sluice_program {
     return words;
   }
 
-  /// Names in the folder, but for what the fixture itself writes.
+  /// Names of the files in the folder, except those that the fixture writes.
   [[nodiscard]] std::set<std::string> names() const {
     std::set<std::string> all;
     for (const auto& each : fs::directory_iterator(file("."))) all.insert(each.path().filename().string());
@@ -56,7 +56,7 @@ class output_files : public sluice_program {
 
   [[nodiscard]] std::string content(const std::string& name) const { return content_of(file(name)); }
 
-  /// Runs `sluice` in a shell in the folder. {SLUICE} is the program.
+  /// Runs a shell command in the folder. {SLUICE} stands for the path of `sluice`.
   [[nodiscard]] int shell(std::string line) const {
     const std::string program = SLUICE_BINARY_DIR "/sluice";
     for (std::size_t at = 0; (at = line.find("{SLUICE}", at)) != std::string::npos;) line.replace(at, 8, program);
@@ -72,7 +72,7 @@ class output_files : public sluice_program {
   }
 };
 
-// Tried: each verb, onto a file of another kind, also with --force.
+// Tried: each verb with an output that is a file of another kind, also with --force.
 TEST_F(output_files, a_file_of_another_kind_is_never_replaced) {
   write("train.py", "import os, sys\n");
   auto all = writers_;
@@ -90,21 +90,21 @@ TEST_F(output_files, a_file_of_another_kind_is_never_replaced) {
   }
 }
 
-// Tried: each verb, onto a recording that is there already.
+// Tried: each verb with an output that is an existing recording.
 TEST_F(output_files, an_earlier_recording_is_replaced_only_by_force) {
   ASSERT_EQ(run_sluice({"generate", "--events", "3000", "-o", "old.sluice"}).status, 0);
   for (const auto& words : writers_) {
     const std::string before = content("old.sluice");
     const outcome refused = run_sluice(with_output(words, "old.sluice"));
     EXPECT_NE(refused.status, 0) << words[0];
-    EXPECT_THAT(refused.err, HasSubstr("replace it with --force, or choose another name")) << words[0];
+    EXPECT_THAT(refused.err, HasSubstr("overwrite it with --force, or choose another name")) << words[0];
     EXPECT_EQ(content("old.sluice"), before) << words[0];
     EXPECT_EQ(run_sluice(with_output(words, "old.sluice", {"--force"})).status, 0) << words[0];
     EXPECT_NE(content("old.sluice"), before) << words[0];
   }
 }
 
-// Tried: an export again onto itself, in each format.
+// Tried: an export that replaces an earlier export, in each format.
 TEST_F(output_files, an_earlier_export_is_replaced_only_by_force) {
   for (const char* name : {"x.sqlite", "x.folded", "x.pickle", "x.pftrace", "x.json", "x.json.gz"}) {
     ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 0) << name;
@@ -117,7 +117,7 @@ TEST_F(output_files, an_earlier_export_is_replaced_only_by_force) {
   EXPECT_EQ(run_sluice({"export", "a.sluice", "-o", "x.csv", "--table", "alloc", "--force"}).status, 0);
 }
 
-// Tried: -o onto the input, by its name, a hard link and a symbolic link, with --force.
+// Tried: --force with the input as the output, by its name, a hard link and a symbolic link.
 TEST_F(output_files, no_verb_replaces_its_input) {
   fs::create_hard_link(file("a.sluice"), file("hard.sluice"));
   fs::create_symlink("a.sluice", file("soft.sluice"));
@@ -131,7 +131,7 @@ TEST_F(output_files, no_verb_replaces_its_input) {
                                                   {"export", "a.sluice", "--format", "chrome"}}) {
       const outcome tried = run_sluice(with_output(words, out, {"--force"}));
       EXPECT_NE(tried.status, 0) << words[0] << " " << out;
-      EXPECT_THAT(tried.err, HasSubstr("is the file to be read")) << words[0] << " " << out;
+      EXPECT_THAT(tried.err, HasSubstr("is also the input")) << words[0] << " " << out;
       EXPECT_EQ(content("a.sluice"), before) << words[0] << " " << out;
     }
   }
@@ -157,18 +157,18 @@ TEST_F(output_files, an_old_recording_survives_a_command_that_cannot_start) {
   EXPECT_EQ(names(), there);
 }
 
-// Tried: opening a recording by its final name while the command still runs, and killing the recorder.
+// Tried: opening a recording by its final name while the command runs, and killing the recorder.
 TEST_F(output_files, a_recording_has_its_name_while_it_is_made) {
   const pid_t child = begin_sluice({"record", "-o", "t.sluice", "--", "sleep", "600"});
   for (int i = 0; i < 6000 && !exists("t.sluice"); ++i) usleep(10'000);
   EXPECT_TRUE(exists("t.sluice"));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  kill(-child, SIGKILL);  // What it recorded.
+  kill(-child, SIGKILL);  // The recorded command.
   EXPECT_EQ(run_sluice({"report", "t.sluice"}).status, 0);
 }
 
-// Tried: a link planted where "NAME.part" was written in the past.
+// Tried: a link planted at "NAME.part", which earlier versions wrote to.
 TEST_F(output_files, a_planted_link_next_to_the_output_is_not_followed) {
   write("precious", "hours of work\n");
   for (const char* name : {"new.sluice", "picture.png", "new.json"})
@@ -183,7 +183,7 @@ TEST_F(output_files, a_planted_link_next_to_the_output_is_not_followed) {
   EXPECT_TRUE(fs::is_symlink(file("new.sluice.part")));
 }
 
-// Tried: -o onto a link that leads nowhere, to make a file in a place of the attacker's choice.
+// Tried: a dangling link as the output, to create a file at a place of the attacker's choice.
 TEST_F(output_files, a_link_that_leads_nowhere_makes_no_file) {
   fs::create_symlink("elsewhere", file("link"));
   for (const auto& words : writers_) {
@@ -194,7 +194,7 @@ TEST_F(output_files, a_link_that_leads_nowhere_makes_no_file) {
   EXPECT_FALSE(exists("elsewhere"));
 }
 
-// Tried: -o onto a pipe that nothing reads, a device and a folder.
+// Tried: a pipe without a reader, a device and a folder as the output.
 TEST_F(output_files, nothing_but_a_regular_file_becomes_a_recording) {
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
   fs::create_directory(file("folder"));
@@ -208,7 +208,7 @@ TEST_F(output_files, nothing_but_a_regular_file_becomes_a_recording) {
   EXPECT_TRUE(fs::is_fifo(file("pipe")));
 }
 
-// Tried: export into >(...), /dev/stdout and a pipe that is read. These must go on working.
+// Tried: export to >(...), /dev/stdout and a pipe with a reader. These destinations must work.
 TEST_F(output_files, a_stream_may_go_to_a_pipe_that_is_read) {
   const std::string expected = content("a.json");
   EXPECT_EQ(shell("{SLUICE} export a.sluice --format chrome -o >(cat >1.json; touch 1.done) 2>/dev/null; "
@@ -224,7 +224,7 @@ TEST_F(output_files, a_stream_may_go_to_a_pipe_that_is_read) {
   EXPECT_THAT(content("4.sqlite"), testing::StartsWith("SQLite format 3"));
 }
 
-/// Ends a program that writes `out` by each signal, as soon as it has begun to write.
+/// Fixture that ends a program with each signal as soon as the program has started to write `out`.
 class interrupted : public output_files {
  protected:
   void try_all(const std::vector<std::string>& words) {
@@ -259,7 +259,7 @@ TEST_F(interrupted, the_old_file_stays_and_nothing_else) {
   try_all({"export", "large.sluice", "--format", "csv", "-o", "folder"});
 }
 
-// Tried: a disk with no room for the output (a limit of the size of files, which fails in the same place).
+// Tried: a disk without space for the output (simulated by a file size limit, which fails in the same place).
 TEST_F(output_files, a_full_disk_leaves_the_old_file_and_nothing_else) {
   ASSERT_EQ(run_sluice({"generate", "--events", "200000", "-o", "large.sluice"}).status, 0);
   ASSERT_EQ(run_sluice({"export", "large.sluice", "-o", "large.json"}).status, 0);
@@ -282,8 +282,8 @@ TEST_F(output_files, a_full_disk_leaves_the_old_file_and_nothing_else) {
   }
 }
 
-// Tried: a disk with no room for the output, with the signal that such a limit sends, too. The message is about the output,
-// says how much room it needs, and names nothing that the user did not.
+// Tried: a disk without space for the output, also with the signal that a file size limit sends. The error names the
+// output and the space it needs, and no file that the user did not name.
 TEST_F(output_files, a_full_disk_is_said_of_the_output) {
   ASSERT_EQ(run_sluice({"generate", "--events", "200000", "-o", "large.sluice"}).status, 0);
   const auto there = names();
@@ -298,7 +298,7 @@ TEST_F(output_files, a_full_disk_is_said_of_the_output) {
       const std::string said = content("err");
       EXPECT_THAT(said, testing::StartsWith("sluice: " + out)) << line;
       EXPECT_THAT(said, HasSubstr("File too large")) << line;
-      EXPECT_THAT(said, HasSubstr("name a place with more room")) << line;
+      EXPECT_THAT(said, testing::AnyOf(HasSubstr("place with more room"), HasSubstr("folder with more space"))) << line;
       if (out == "out.sluice") {
         EXPECT_THAT(said, HasSubstr("it needs more than ")) << line;
       }
@@ -310,7 +310,7 @@ TEST_F(output_files, a_full_disk_is_said_of_the_output) {
   }
 }
 
-// Tried: no room for the scratch file of an import.
+// Tried: no disk space for the scratch file of an import.
 TEST_F(output_files, a_full_disk_is_said_of_the_file_that_must_be_imported) {
   fs::create_directory(file("scratch"));
   EXPECT_EQ(
@@ -318,13 +318,13 @@ TEST_F(output_files, a_full_disk_is_said_of_the_file_that_must_be_imported) {
           "ulimit -f 1; TMPDIR=$PWD/scratch {SLUICE} trim a.json -o out.sluice 2>&1 | cat >err; exit ${PIPESTATUS[0]}"),
       1);
   const std::string said = content("err");
-  EXPECT_THAT(said, testing::StartsWith("sluice: a.json: has to be imported"));
+  EXPECT_THAT(said, testing::StartsWith("sluice: a.json: must be imported"));
   EXPECT_THAT(said, HasSubstr("/scratch: "));
   EXPECT_THAT(said, HasSubstr("TMPDIR"));
   EXPECT_THAT(said, testing::Not(HasSubstr("imported.sluice")));
 }
 
-// Tried: scratch files of runs that end by a signal, a closed pipe and a full disk.
+// Tried: scratch files of runs that end with a signal, a closed pipe or a full disk.
 TEST_F(output_files, scratch_files_are_removed_however_the_run_ends) {
   fs::create_directory(file("scratch"));
   const auto left = [&] { return std::distance(fs::directory_iterator(file("scratch")), fs::directory_iterator()); };

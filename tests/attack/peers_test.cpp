@@ -1,4 +1,4 @@
-// What speaks to the recorder's socket, and means it no good.
+// Malicious peers of the recorder's socket.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,22 +14,22 @@
 namespace sluice {
 namespace {
 
-using namespace collector;
+using namespace ring;
 using testing::HasSubstr;
 
 class peers : public sluice_program {
  protected:
-  /// Where the recorder listens, as `command` tells.
-  door door_of_command() {
+  /// The address on which the recorder listens, as the program of `command()` prints it.
+  writer_address writer_address_of_command() {
     for (int tries = 0; tries < 5000 && content_of(file("door")).find('\n') == std::string::npos; ++tries) usleep(2000);
     std::string text = content_of(file("door"));
     text = text.substr(0, text.find('\n'));
-    door to;
-    EXPECT_TRUE(parse_door(text.c_str(), to));
+    writer_address to;
+    EXPECT_TRUE(parse_writer_address(text.c_str(), to));
     return to;
   }
 
-  /// A command that tells where its recorder listens and ends when "done" is there.
+  /// A command line whose program prints its recorder's address and ends when the file "done" exists.
   std::vector<std::string> command() {
     return {"record",
             "-o",
@@ -40,7 +40,7 @@ class peers : public sluice_program {
             "echo $SLUICE_SOCKET > door; until [ -e done ]; do sleep 0.05; done; exit 3"};
   }
 
-  static bool send_ring(const door& to, const hello& greeting, int ring) {
+  static bool send_ring(const writer_address& to, const hello& greeting, int ring) {
     sockaddr_un address{};
     socklen_t length = 0;
     if (!socket_address(to.name, address, length)) return false;
@@ -63,7 +63,7 @@ class peers : public sluice_program {
     return sent;
   }
 
-  /// A ring of 256 MiB in which nothing was ever written, and whose head says that it is full.
+  /// A ring of 256 MiB without any data, whose head claims that it is full.
   static int sparse_ring() {
     constexpr std::size_t bytes = ring_data_offset + maximum_ring_bytes;
     const int ring = memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -79,7 +79,7 @@ class peers : public sluice_program {
     return ring;
   }
 
-  /// The most memory that process ever had, in KiB.
+  /// The peak memory of the process, in KiB.
   static long peak_of(pid_t process) {
     const std::string status = content_of("/proc/" + std::to_string(process) + "/status");
     const std::size_t at = status.find("VmHWM:");
@@ -87,10 +87,10 @@ class peers : public sluice_program {
   }
 };
 
-// Tried: eight sparse rings of 256 MiB whose heads say that they are full.
+// Tried: eight sparse rings of 256 MiB whose heads claim that they are full.
 TEST_F(peers, rings_that_were_never_written_take_no_memory) {
   const pid_t recorder = begin_sluice(command());
-  const door to = door_of_command();
+  const writer_address to = writer_address_of_command();
   hello greeting;
   std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
   const long before = peak_of(recorder);
@@ -107,7 +107,7 @@ TEST_F(peers, rings_that_were_never_written_take_no_memory) {
   EXPECT_THAT(ended.err, HasSubstr("unusable"));
 }
 
-// Tried: a process that declares names and streams without end.
+// Tried: a process that declares an unlimited number of names and streams.
 TEST_F(peers, endless_names_take_no_more_memory_than_is_set_aside) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: a sanitizer takes memory of its own";
@@ -124,13 +124,13 @@ TEST_F(peers, endless_names_take_no_more_memory_than_is_set_aside) {
   EXPECT_THAT(ended.err, HasSubstr("left out were"));
   EXPECT_THAT(ended.err, HasSubstr(" names, "));
   EXPECT_THAT(ended.err, HasSubstr(" streams"));
-  EXPECT_EQ(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 2U) << "the rest goes on";
+  EXPECT_EQ(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 2U) << "other events are still recorded";
 }
 
-// Tried: a local user who knows the socket's name, which is public, and not the secret.
+// Tried: a local user who knows the socket's name, which is public, but not the secret.
 TEST_F(peers, a_stranger_is_turned_away_and_said_once) {
   const pid_t recorder = begin_sluice(command());
-  const door to = door_of_command();
+  const writer_address to = writer_address_of_command();
   const int ring = sparse_ring();
   for (int i = 0; i < 300; ++i) EXPECT_TRUE(send_ring(to, hello{}, ring));
   close(ring);

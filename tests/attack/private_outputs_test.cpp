@@ -1,4 +1,4 @@
-// Recordings that only their owner can read: what is made of them is as private, at every moment.
+// If only its owner can read a recording, the outputs made from it are equally private at every moment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -38,7 +38,8 @@ class private_outputs : public sluice_program {
     return ::stat(file(name).c_str(), &about) == 0 ? about.st_ino : 0;
   }
 
-  /// Nothing in the folder of outputs may do more than `most`; of folders, entering goes with reading.
+  /// Expects that no file in the output folder has permissions beyond `most`. For folders, permission to read includes
+  /// permission to enter.
   void expect_at_most(mode_t most, const std::string& by) const {
     const mode_t folders = most | (most & 0444) >> 2;
     int found = 0;
@@ -52,7 +53,7 @@ class private_outputs : public sluice_program {
     EXPECT_GT(found, 0) << by;
   }
 
-  /// Runs it, looks at what it made, and removes that.
+  /// Runs the command, checks the permissions of its outputs, and removes them.
   void expect_private(const std::vector<std::string>& words, mode_t most = 0600) {
     const outcome done = run_sluice(words);
     std::string by;
@@ -92,15 +93,15 @@ TEST_F(private_outputs, are_as_private_as_the_recording) {
   for (const auto& words : all) expect_private(words);
 }
 
-// Tried: a picture.
+// Tried: a screenshot of a private recording.
 TEST_F(private_outputs, a_picture_is_private_too) {
   allow("a.sluice", 0600);
   if (run_sluice({"screenshot", "a.sluice", "--size", "640x400", "-o", "made/out.png"}).status != 0)
-    GTEST_SKIP() << "skipped: nothing to draw with here";
+    GTEST_SKIP() << "skipped: this machine cannot draw pictures";
   expect_at_most(0600, "screenshot");
 }
 
-// Tried: a recording for a group, and one that all may read: their outputs may be read by as many.
+// Tried: recordings that a group or everybody can read. Their outputs may have the same permissions.
 TEST_F(private_outputs, are_as_open_as_the_recording_and_the_mask_allow) {
   const std::vector<std::string> words = {"trim", "a.sluice", "-o", "made/out.sluice", "--force"};
   for (const mode_t mode : {0640U, 0660U, 0604U, 0644U, 0666U, 0400U}) {
@@ -111,7 +112,7 @@ TEST_F(private_outputs, are_as_open_as_the_recording_and_the_mask_allow) {
   }
 }
 
-// Tried: a merge, of which one recording is private, in any order.
+// Tried: a merge with one private recording, in any order.
 TEST_F(private_outputs, a_merge_is_as_private_as_its_strictest_input) {
   allow("a.sluice", 0640);
   allow("b.sluice", 0604);
@@ -119,7 +120,7 @@ TEST_F(private_outputs, a_merge_is_as_private_as_its_strictest_input) {
   expect_private({"merge", "b.sluice", "a.sluice", "-o", "made/out.sluice"});
 }
 
-// Tried: an earlier output that all may read, to be replaced.
+// Tried: replacing an earlier output that everybody can read.
 TEST_F(private_outputs, an_open_file_is_replaced_by_a_private_one) {
   allow("a.sluice", 0600);
   for (const char* name : {"made/out.sluice", "made/out.json"}) {
@@ -130,7 +131,7 @@ TEST_F(private_outputs, an_open_file_is_replaced_by_a_private_one) {
   }
 }
 
-// Tried: a recording of another group, which the group of the output is not.
+// Tried: a recording whose group differs from the group of the output.
 TEST_F(private_outputs, the_rights_of_another_group_are_not_passed_on) {
   if (::geteuid() != 0) GTEST_SKIP() << "skipped: only root can give files to another group";
   allow("a.sluice", 0640);
@@ -138,7 +139,7 @@ TEST_F(private_outputs, the_rights_of_another_group_are_not_passed_on) {
   expect_private({"trim", "a.sluice", "-o", "made/out.sluice"});
 }
 
-// Tried: whoever waits for the moment at which an output is more open than it ends up.
+// Tried: watching for a moment at which an output has more permissions than in the end.
 TEST_F(private_outputs, no_file_is_more_open_at_any_moment) {
   ASSERT_EQ(run_sluice({"generate", "--events", "300000", "-o", "large.sluice"}).status, 0);
   allow("large.sluice", 0600);
@@ -154,7 +155,7 @@ TEST_F(private_outputs, no_file_is_more_open_at_any_moment) {
     int status = 0, looks = 0;
     while (waitpid(child, &status, WNOHANG) == 0) {
       std::error_code gone;
-      // A folder may be renamed while it is looked through: then the walk ends, and the next one begins.
+      // If a folder is renamed during the walk, this walk ends early and the next walk starts.
       for (fs::recursive_directory_iterator each(file("made"), gone), end; !gone && each != end; each.increment(gone)) {
         struct stat about {};
         if (::stat(each->path().c_str(), &about) != 0 || about.st_ino == old) continue;
@@ -163,7 +164,7 @@ TEST_F(private_outputs, no_file_is_more_open_at_any_moment) {
       }
     }
     EXPECT_EQ(status, 0);
-    EXPECT_GT(looks, 0) << "it was too quick to be seen";
+    EXPECT_GT(looks, 0) << "the output existed too briefly to be seen";
   }
 }
 

@@ -1,4 +1,4 @@
-// A recording whose file others delete, replace, move or damage while it is made: that is said, and what can be saved is.
+// Others delete, replace, move or damage the file of a running recording: the recorder reports it, and saves the rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,12 +10,12 @@
 namespace sluice {
 namespace {
 
-using collector::recorded;
 using testing::HasSubstr;
+using writer::recorded;
 
 class recording_gone : public sluice_program {
  protected:
-  /// Records an allocation, does `what` to the file once that is in it, and records another allocation.
+  /// Records an allocation, runs `what` once that allocation is in the file, then records another allocation.
   outcome record_and(const std::string& what, const std::string& then = "true") {
     std::filesystem::create_directory(file("runs"));
     const std::string count =
@@ -36,7 +36,7 @@ class recording_gone : public sluice_program {
   }
 };
 
-// Tried: a clean-up that deletes the recording while it is made.
+// Tried: a clean-up that deletes the recording while it is written.
 TEST_F(recording_gone, a_deleted_one_is_saved_under_its_name) {
   const outcome ended = record_and("rm runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
@@ -46,12 +46,12 @@ TEST_F(recording_gone, a_deleted_one_is_saved_under_its_name) {
   EXPECT_EQ(allocations_in("runs/t.sluice"), 2U);
 }
 
-// Tried: the same, and the command fails: its own status counts more.
+// Tried: deleting the recording while a command runs that fails. The command's own status takes precedence.
 TEST_F(recording_gone, the_commands_own_failure_is_the_status) {
   EXPECT_EQ(record_and("rm runs/t.sluice", "exit 7").status, 7);
 }
 
-// Tried: the whole folder goes.
+// Tried: deleting the whole folder.
 TEST_F(recording_gone, with_its_folder_it_is_saved_in_the_current_one) {
   const outcome ended = record_and("rm -r runs");
   EXPECT_EQ(ended.status, 125);
@@ -59,7 +59,7 @@ TEST_F(recording_gone, with_its_folder_it_is_saved_in_the_current_one) {
   EXPECT_EQ(allocations_in("t-recovered.sluice"), 2U);
 }
 
-// Tried: another file takes the name; it must stay, and the recording too.
+// Tried: replacing the recording by another file. Both must be kept.
 TEST_F(recording_gone, a_replaced_one_is_saved_beside_the_other) {
   const outcome ended = record_and("echo precious >runs/new; mv runs/new runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
@@ -68,7 +68,7 @@ TEST_F(recording_gone, a_replaced_one_is_saved_beside_the_other) {
   EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U);
 }
 
-// Tried: a user who renames the file too early.
+// Tried: renaming the file before the recording ends.
 TEST_F(recording_gone, of_a_moved_one_it_is_said_where_it_is) {
   const outcome ended = record_and("mv runs/t.sluice runs/kept.sluice");
   EXPECT_EQ(ended.status, 125);
@@ -78,31 +78,31 @@ TEST_F(recording_gone, of_a_moved_one_it_is_said_where_it_is) {
   EXPECT_FALSE(exists("runs/t.sluice"));
 }
 
-// Tried: the file is emptied, and grows again behind a hole.
+// Tried: truncating the file to 0 bytes. Later writes leave a hole before them.
 TEST_F(recording_gone, of_a_truncated_one_what_is_whole_is_saved) {
   const outcome ended = record_and(": >runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("was cut off or written over while it was recorded"));
   EXPECT_THAT(ended.err, HasSubstr("pieces that were lost"));
   expect_one_line(ended);
-  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 1U) << "the one that came after";
+  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 1U) << "the later allocation";
 }
 
-// Tried: half of it is cut off, behind the header, and what follows makes it as long as it was.
+// Tried: truncating the file after its header. Later events make it as long as before.
 TEST_F(recording_gone, of_one_that_was_cut_in_the_middle_both_ends_are_saved) {
   const outcome ended = record_and("truncate -s 100 runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 1U);
 }
 
-// Tried: bytes of its beginning are written over.
+// Tried: overwriting bytes at the start of the file.
 TEST_F(recording_gone, one_that_was_written_over_is_saved_anew) {
   const outcome ended = record_and("printf nonsense | dd of=runs/t.sluice conv=notrunc 2>/dev/null");
   EXPECT_EQ(ended.status, 125);
-  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U) << "the header alone was lost";
+  EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U) << "only the header was lost";
 }
 
-// Tried: a ring, which replaces its own file again and again, must not take that for somebody else's doing.
+// Tried: a ring recording, which replaces its own file repeatedly. The recorder must not report that as interference.
 TEST_F(recording_gone, a_ring_is_not_confused_by_itself) {
   EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--ring", "1MiB", "--", guest, "churn"}).status, 0);
   EXPECT_GT(allocations_in("t.sluice"), 1000U);

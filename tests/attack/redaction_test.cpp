@@ -1,4 +1,4 @@
-// What --redact promises to leave out, looked for in the bytes of every file that is written.
+// Searches the bytes of every written file for secrets that --redact promises to remove.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -32,15 +32,15 @@ namespace {
 using testing::HasSubstr;
 using namespace trace;
 
-/// How a text may hold what must not be found again. "{}" becomes a number, another one in each text; what stands
-/// between "[[" and "]]" becomes Base64.
+/// A form in which a text may contain a secret. "{}" is replaced by a number that differs in each text; the part
+/// between "[[" and "]]" is encoded in Base64.
 struct form {
   std::string_view text;
   std::string_view secret;  ///< In lower case.
 };
 
 constexpr std::array forms = {
-    // Headers.
+    // HTTP headers.
     form{"Authorization: Basic [[ann:sikritbasic{}]]", "sikritbasic"},
     form{"authorization: Bearer sikritbearer{}", "sikritbearer"},
     form{"sent Bearer sikritbear{} to it", "sikritbear"},
@@ -50,7 +50,7 @@ constexpr std::array forms = {
     form{"Cookie: session=sikritcookie{}; theme=sikritdark", "sikrit"},
     form{"Set-Cookie: id=sikritset{}; Path=/", "sikritset"},
     form{"Proxy-Authorization: Digest username=sikritdigest{}, realm=sikritrealm", "sikrit"},
-    // Names of secrets.
+    // Values after names of secrets.
     form{"password: sikritpass{}", "sikritpass"},
     form{"passwd=sikritpasswd{}", "sikritpasswd"},
     form{"the password is sikritis{}", "sikritis"},
@@ -71,7 +71,7 @@ constexpr std::array forms = {
     form{"passphrase: sikritwords of {} sikrittail", "sikrit"},
     form{"user:sikritname{}", "sikritname"},
     form{"net use /user:sikritnet{} /password:sikritslash", "sikrit"},
-    // Options.
+    // Command-line options.
     form{"mysql -psikritmy{} db", "sikritmy"},
     form{"sshpass -p sikritsshpass{} ssh", "sikritsshpass"},
     form{"run --password sikritopt{} now", "sikritopt"},
@@ -79,7 +79,7 @@ constexpr std::array forms = {
     form{"java -secret sikritjava{}", "sikritjava"},
     form{"curl -u ann:sikritcurl{}", "sikritcurl"},
     form{"machine db login sikritnetrc{} password sikrittail", "sikrit"},
-    // Users at hosts, and addresses.
+    // User@host, and network addresses.
     form{"ann:sikritat{}@gpu-box", "sikritat"},
     form{"ann:sik,rit;sikritsigns{}@gpu-box", "sikritsigns"},
     form{"ssh sikritssh{}@gpu-box", "sikritssh"},
@@ -89,7 +89,7 @@ constexpr std::array forms = {
     form{"from 10.51.{.}:29500", "10.51."},
     form{"peer [fe80::51c:{}]:80 and fe80::51c%eth0", "fe80::51c"},
     form{"port {} of de:ad:51:c0:12:34", "de:ad:51:c0"},
-    // Shapes of secrets.
+    // Tokens recognized by their form.
     form{"ghp_sikritsikrit{}sikrit", "sikrit"},
     form{"has-hf_sikritsikrit{}sikrit", "sikrit"},
     form{"sk-proj-sikritsikrit{}", "sikrit"},
@@ -100,7 +100,7 @@ constexpr std::array forms = {
     form{"eyJhbGciOiJIUzI1NiJ9.[[{\"sub\":\"sikritjwt{}\"}]].c2ln", "sikritjwt"},
     form{"-----BEGIN RSA PRIVATE KEY-----\nsikritpem{}\n-----END RSA PRIVATE KEY-----", "sikritpem"},
     form{"has [[ann said sikritblob{}]] in it", "sikritblob"},
-    // Paths,
+    // Paths.
     form{"open /home/sikrithome{}/sikritdir/x.py", "sikrit"},
     form{"cannot open /home/sikritfirst sikritlast/x{}.py here", "sikrit"},
     form{"wrote to /data/sikritdata{} and /srv/sikritdir/sikritdata", "sikrit"},
@@ -109,7 +109,7 @@ constexpr std::array forms = {
     form{"\\\\sikritserver{}\\share\\x.py", "sikritserver"},
     form{"file:///data/sikritfile{}/x.py", "sikritfile"},
     form{"~sikrittilde{}/x.py", "sikrittilde"},
-    // and how they and all others may be written.
+    // Encodings of paths and of other secrets.
     form{"wrote %2Fhome%2Fsikritpercent{}%2Fx.py", "sikritpercent"},
     form{"wrote %252Fhome%252Fsikrittwice{}%252Fx.py", "sikrittwice"},
     form{"wrote \uff0fhome\uff0fsikritwide{}\uff0fx.py", "sikritwide"},
@@ -118,7 +118,7 @@ constexpr std::array forms = {
     form{"\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44\uff1asikritletters{}", "sikritletters"},
     form{"%70assword%3Dsikritenc{}", "sikritenc"},
     form{"pass\u200bword=sikritzero{}", "sikritzero"},
-    // Users and machines, known from other texts or by themselves.
+    // Users and machines, known from other texts or from the text itself.
     form{"USER=sikritlogin LOGNAME='sikritfolk' HOME=/root-of/sikrithouse {}", "sikrit"},
     form{"run {} by sikritlogin, sikritfolk, sikrithouse and sikritfirst sikritlast", "sikrit"},
     form{"SIKRITLOGIN's laptop {}", "sikritlogin"},
@@ -130,7 +130,7 @@ constexpr std::array forms = {
     form{"rank {} of sikritnode and sikrithost", "sikrit"},
 };
 
-/// What must stay: none of these says anything of a machine or a user.
+/// Texts that must stay: none of them identifies a machine or a user.
 constexpr std::array<std::string_view, 50> innocent = {
     "layer: 3",
     "tokens=128",
@@ -182,7 +182,7 @@ constexpr std::array<std::string_view, 50> innocent = {
     "num_key_value_heads=8",
     "std::map<key, token>",
     "case: 100%"};
-/// The same in names of code.
+/// Names in code that must stay.
 constexpr std::array<std::string_view, 5> innocent_code = {"foo::key=7u", "foo::token=end>()",
                                                            "f() [with Key = my_type]", "kernel<a=b>", "foo<key>(int)"};
 
@@ -208,7 +208,7 @@ std::string to_base64(std::string_view text) {
   return made;
 }
 
-/// What a run of letters of Base64 says.
+/// Decodes a run of Base64 characters.
 std::string from_base64(std::string_view text) {
   std::string made;
   std::uint32_t held = 0, bits = 0;
@@ -231,13 +231,13 @@ std::string filled(const form& as, unsigned number) {
   return text;
 }
 
-/// Plants rows with a text in every field: a column that is added to a kind is in here by itself.
+/// Plants rows with a text in every field. Columns that are added to a kind of row are included automatically.
 class planter {
  public:
   explicit planter(file_writer& to) : to_(to) {}
 
   void plant() {
-    // A host that says what it is called: its name is known from here.
+    // A host row with a host name, which redaction then knows.
     host_row host;
     host.id = known_host;
     host.name = to_.intern("sikrithost.example");
@@ -254,7 +254,7 @@ class planter {
     if constexpr (!std::is_same_v<Row, string_row>) {
       std::uint64_t id = 0;
       for (const form& each : forms) plant_row<Row>(++id, [&] { return filled(each, ++texts_); });
-      // A machine may be called anything: its name is taken wherever it stands.
+      // A host name can be any word: redaction removes it everywhere.
       if constexpr (!std::is_same_v<Row, host_row>)
         for (const std::string_view each : innocent) plant_row<Row>(++id, [&] { return std::string(each); });
       if constexpr (std::is_same_v<Row, kernel_event>)
@@ -279,7 +279,7 @@ class planter {
     if constexpr (is_event_row<Row>) {
       row.id = event_id{++events_};
       row.time = 1'000'000 + static_cast<time_ns>(events_);
-      row.process = process_id{1};  // A snapshot of PyTorch is of one process.
+      row.process = process_id{1};  // A PyTorch snapshot covers one process.
     }
     if constexpr (requires { row.end; } && is_event_row<Row>) row.end = row.time + 1;
     if constexpr (std::is_base_of_v<alloc_event, Row>) {
@@ -309,10 +309,10 @@ void plant_everywhere(const std::string& path, bool with_summary) {
   ASSERT_TRUE(made.has_value());
   planter all(*made);
   all.plant();
-  EXPECT_GT(all.texts(), 25 * forms.size()) << "texts of a kind of row are not planted";
-  analysis::finalize_options how;
-  if (with_summary) how.least_events = 1;
-  ASSERT_TRUE(analysis::finalize(*made, how).has_value());
+  EXPECT_GT(all.texts(), 25 * forms.size()) << "some kinds of rows have no planted texts";
+  summary::finalize_options how;
+  if (with_summary) how.min_events = 1;
+  ASSERT_TRUE(summary::finalize(*made, how).has_value());
 }
 
 std::shared_ptr<const snapshot> opened(const std::string& path) {
@@ -321,7 +321,7 @@ std::shared_ptr<const snapshot> opened(const std::string& path) {
   return file ? (*file)->latest() : nullptr;
 }
 
-// --- looking --------------------------------------------------------------------------------------------------------
+// --- searching -----------------------------------------------------------------------------------------------------
 
 std::string unpacked(const std::string& path) {
   std::string all;
@@ -334,7 +334,7 @@ std::string unpacked(const std::string& path) {
   return all;
 }
 
-/// All bytes of a file, or of a folder with the names of its files; a recording's texts, unpacked.
+/// All bytes of a file, or of a folder's files with their names. Texts of recordings are decompressed.
 std::string bytes_of(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
     std::string all;
@@ -343,7 +343,7 @@ std::string bytes_of(const std::filesystem::path& path) {
         all += entry.path().lexically_relative(path).string() + "\n" + bytes_of(entry.path());
     return all;
   }
-  std::string all = unpacked(path);  // Also of files that are not packed.
+  std::string all = unpacked(path);  // If the file is not a recording, `unpacked` returns it unchanged.
   if (path.extension() != ".sluice") return all;
   const auto recording = opened(path);
   for (const string_row& row : recording->tables().strings.rows()) all += "\n" + row.text;
@@ -362,7 +362,7 @@ std::string without_percent(std::string_view text) {
   return made;
 }
 
-/// What words in Base64 say, each in a line.
+/// The decoded Base64 words of `text`, one per line.
 std::string without_base64(std::string_view text) {
   std::string made;
   for (std::size_t at = 0; at < text.size();) {
@@ -373,12 +373,12 @@ std::string without_base64(std::string_view text) {
   return made;
 }
 
-std::string without_zeros(std::string text) {  // UTF-16 of ASCII.
+std::string without_zeros(std::string text) {  // For ASCII in UTF-16.
   std::erase(text, '\0');
   return text;
 }
 
-/// What each secret has: a fast way to see that there is none.
+/// Each secret contains one of these stems, so a search for them quickly shows that there is no secret.
 constexpr std::array<std::string_view, 5> stems = {"sikrit", "10.51.", "fe80::51c", "de:ad:51:c0", "password=0"};
 
 void expect_none(const std::string& bytes, const std::string& where) {
@@ -394,16 +394,16 @@ void expect_none(const std::string& bytes, const std::string& where) {
     for (const form& one : forms) {
       const std::size_t at = each.find(one.secret);
       if (at == std::string::npos || !found.insert(one.secret).second) continue;
-      ADD_FAILURE() << where << " gives away " << one.secret << " of '" << one.text << "': ..."
+      ADD_FAILURE() << where << " reveals " << one.secret << " of '" << one.text << "': ..."
                     << each.substr(at < 60 ? 0 : at - 60, 120 + one.secret.size()) << "...";
     }
   }
 }
 
-/// A "python3" that keeps what would become Parquet files.
+/// A fake "python3" that keeps the data that would become Parquet files.
 class kept_parquet {
  public:
-  explicit kept_parquet(const collector::temporary_folder& in) : before_(getenv("PATH")) {
+  explicit kept_parquet(const writer::temporary_folder& in) : before_(getenv("PATH")) {
     std::filesystem::create_directory(in.file("bin"));
     std::ofstream(in.file("bin/python3"))
         << "#!/bin/sh\nto=$3/events/run=run/rank=0\nmkdir -p $to\necho ready 1.0\n"
@@ -442,7 +442,7 @@ class redaction_test : public testing::TestWithParam<made_as> {
     ASSERT_THAT(all, HasSubstr("sikritpass0"));
   }
 
-  /// The bytes of an export.
+  /// Exports and returns the bytes written.
   std::string write(const exports::format& as, bool redacted) {
     exports::options wanted;
     wanted.name = "run";
@@ -453,33 +453,33 @@ class redaction_test : public testing::TestWithParam<made_as> {
     return bytes_of(out);
   }
 
-  collector::temporary_folder folder_;
+  writer::temporary_folder folder_;
   std::shared_ptr<const snapshot> trace_;
 };
 
-// Tried: to read secrets from the bytes of an export that was made with --redact, in each format.
+// Tried: reading secrets from the bytes of an export with --redact, in each format.
 TEST_P(redaction_test, leaves_no_secret_in_any_format) {
   const kept_parquet python(folder_);
   for (const exports::format& as : exports::formats()) {
     SCOPED_TRACE(as.name);
-    ASSERT_THAT(lower_case(write(as, false)), HasSubstr("sikrit")) << "nothing is tested";
+    ASSERT_THAT(lower_case(write(as, false)), HasSubstr("sikrit")) << "without redaction, the secrets must be there";
     const std::string bytes = write(as, true);
     EXPECT_THAT(bytes, HasSubstr("[redacted]"));
     expect_none(bytes, std::string(as.name));
   }
 }
 
-// Tried: the same in a recording that was cut with --redact; its texts, and the bytes between them.
+// Tried: reading secrets from a recording trimmed with --redact, in its texts and in the bytes between them.
 TEST_P(redaction_test, leaves_no_secret_in_a_recording_that_was_cut) {
   const std::string out = folder_.file("cut.sluice");
   const auto cut = exports::trim(*trace_, {.range = {0, 10'000'000}, .redact = exports::redaction::all()}, out);
   ASSERT_TRUE(cut.has_value()) << cut.error().to_string();
   const std::string bytes = bytes_of(out);
   expect_none(bytes, "the recording");
-  EXPECT_THAT(bytes, HasSubstr("x.py")) << "names of files stay, so that stacks can be read";
+  EXPECT_THAT(bytes, HasSubstr("x.py")) << "file names stay, to keep stacks readable";
 }
 
-// Tried: to have redaction take names that say nothing of anybody.
+// Tried: names that identify nobody, which redaction must not remove.
 TEST_P(redaction_test, keeps_innocent_names) {
   exports::options wanted;
   wanted.redact = exports::redaction::all();

@@ -1,4 +1,4 @@
-// Signals to `sluice record`: they are the command's, and the recording survives them.
+// Signals to `sluice record` are forwarded to the command, and the recording survives them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -15,9 +15,9 @@
 namespace sluice {
 namespace {
 
-using collector::recorded;
 using testing::HasSubstr;
 using testing::Not;
+using writer::recorded;
 
 class signals : public sluice_program {
  protected:
@@ -28,18 +28,18 @@ class signals : public sluice_program {
     return begin_sluice(words);
   }
 
-  /// Until a file in the folder says so.
+  /// Waits until a file in the folder contains `text`.
   void wait_for(const std::string& text, const std::string& name = "out") const {
     while (content_of(file(name)).find(text) == std::string::npos) usleep(2000);
   }
 
-  /// Sends it and waits until the command says that it came.
+  /// Sends signal `number` and waits until the command reports it.
   void send_and_wait(pid_t recorder, int number) const {
     kill(recorder, number);
     wait_for("signal " + std::to_string(number) + "\n");
   }
 
-  /// The process that `recorder` started.
+  /// The process of the command that `recorder` started.
   static pid_t command_of(pid_t recorder) {
     const std::string path = "/proc/" + std::to_string(recorder) + "/task/" + std::to_string(recorder) + "/children";
     return std::atoi(content_of(path).c_str());
@@ -52,7 +52,7 @@ class signals : public sluice_program {
   [[nodiscard]] bool is_whole() const { return recorded(file("t.sluice")).snapshot().complete(); }
 };
 
-// Tried: every signal that a batch system, a service manager or a user may send to the recorder alone.
+// Tried: every signal that a batch system, service manager or user may send only to the recorder.
 TEST_F(signals, all_that_can_be_passed_on_reach_the_command) {
   const pid_t recorder = begin("print-signals");
   wait_for("ready");
@@ -67,7 +67,7 @@ TEST_F(signals, all_that_can_be_passed_on_reach_the_command) {
   EXPECT_EQ(std::count(heard.begin(), heard.end(), '\n'), 2 + static_cast<std::ptrdiff_t>(sent.size())) << heard;
 }
 
-// Tried: a signal with a value, which a plain kill would drop.
+// Tried: a signal with a value, which forwarding by kill() would lose.
 TEST_F(signals, a_queued_value_is_kept) {
   const pid_t recorder = begin("print-signals");
   wait_for("ready");
@@ -77,7 +77,7 @@ TEST_F(signals, a_queued_value_is_kept) {
   EXPECT_EQ(end_sluice(recorder).status, 3);
 }
 
-// Tried: a signal that both want.
+// Tried: a signal that both recorder and command use.
 TEST_F(signals, usr2_is_the_recorders_with_a_ring_only) {
   const pid_t recorder = begin("print-signals", {"--ring", "1MiB"});
   wait_for("ready");
@@ -89,7 +89,8 @@ TEST_F(signals, usr2_is_the_recorders_with_a_ring_only) {
   EXPECT_THAT(ended.out, Not(HasSubstr("signal " + std::to_string(SIGUSR2))));
 }
 
-// Tried: a command that signals its own process group, which the recorder is in, must not hear of it twice.
+// Tried: a command that signals its process group, which includes the recorder. The command must get the signal only
+// once.
 TEST_F(signals, what_the_command_sent_does_not_come_back) {
   const pid_t recorder = begin_sluice(
       {"record", "-o", "t.sluice", "--", "sh", "-c", "n=0; trap 'n=$((n+1))' USR1; kill -USR1 0; sleep 0.3; exit $n"});
@@ -102,7 +103,7 @@ TEST_F(signals, one_that_comes_before_the_command_runs_is_not_lost) {
   sigset_t before;
   sigemptyset(&held);
   sigaddset(&held, SIGTERM);
-  sigprocmask(SIG_BLOCK, &held, &before);  // The recorder is born with it held back, and finds it waiting.
+  sigprocmask(SIG_BLOCK, &held, &before);  // The recorder starts with the signal blocked and pending.
   const pid_t recorder = begin("print-signals");
   kill(recorder, SIGTERM);
   sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -110,7 +111,7 @@ TEST_F(signals, one_that_comes_before_the_command_runs_is_not_lost) {
   EXPECT_TRUE(is_whole());
 }
 
-// Tried: keys and a new size at a terminal, which tells the whole foreground group.
+// Tried: keys and resizing at a terminal, which signals the whole foreground group.
 TEST_F(signals, what_a_terminal_sends_to_both_arrives_once) {
   int terminal = -1;
   const pid_t recorder = forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -134,7 +135,7 @@ TEST_F(signals, what_a_terminal_sends_to_both_arrives_once) {
   const winsize larger{.ws_row = 50, .ws_col = 132, .ws_xpixel = 0, .ws_ypixel = 0};
   ioctl(terminal, TIOCSWINSZ, &larger);
   read_until("signal 28\r\n");
-  kill(recorder, SIGUSR1);  // What would have arrived twice has arrived before this.
+  kill(recorder, SIGUSR1);  // A duplicate would arrive before this signal.
   read_until("signal 10\r\n");
   kill(recorder, SIGTERM);
   read_until("t.sluice: ");
@@ -145,12 +146,12 @@ TEST_F(signals, what_a_terminal_sends_to_both_arrives_once) {
   EXPECT_THAT(said, HasSubstr("signal 2\r\nsignal 28\r\nsignal 10\r\nsignal 15\r\n"));
 }
 
-// Tried: Ctrl-Z and fg, by what a shell sends for them.
+// Tried: Ctrl-Z and fg, simulated by the signals that a shell sends.
 TEST_F(signals, a_stop_and_a_continuation_are_shared_with_the_command) {
   const pid_t recorder = begin("wait-for-signal");
   wait_for("ready");
   const pid_t command = command_of(recorder);
-  kill(recorder, SIGTSTP);  // To us alone.
+  kill(recorder, SIGTSTP);  // Only to the recorder.
   int status = 0;
   ASSERT_EQ(waitpid(recorder, &status, WUNTRACED), recorder);
   EXPECT_TRUE(WIFSTOPPED(status)) << "the shell must see its job stop";
@@ -162,7 +163,7 @@ TEST_F(signals, a_stop_and_a_continuation_are_shared_with_the_command) {
   EXPECT_TRUE(is_whole());
 }
 
-// Tried: somebody else stops the command alone and lets it go on; a recorder that stopped with it would never wake.
+// Tried: another process stops and continues only the command. A recorder that stopped with it would never continue.
 TEST_F(signals, a_command_that_others_stop_does_not_stop_the_recorder) {
   const pid_t recorder = begin("wait-for-signal");
   wait_for("ready");
@@ -174,7 +175,7 @@ TEST_F(signals, a_command_that_others_stop_does_not_stop_the_recorder) {
   EXPECT_EQ(end_sluice(recorder).status, 128 + SIGTERM);
 }
 
-// Tried: everything that a program inherits, compared with what it has without the recorder.
+// Tried: everything that a program inherits, compared with a run without the recorder.
 TEST_F(signals, the_command_inherits_what_it_would_without_us) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers handle signals of their own";
@@ -193,10 +194,10 @@ TEST_F(signals, the_command_inherits_what_it_would_without_us) {
   EXPECT_EQ(under_us, plain);
 }
 
-/// A large recording, whose end takes a while: enough events for summaries.
+/// Fixture with a recording that has enough events for summaries, so that closing the file takes a while.
 class closing_signals : public signals {
  protected:
-  /// The recorder of one whose command has ended.
+  /// Starts a recorder and waits until its command has ended. Returns the recorder's pid.
   pid_t begin_and_wait_for_the_end() {
     const pid_t recorder = begin("churn-much");
     while (command_of(recorder) == 0) usleep(1000);
@@ -206,25 +207,25 @@ class closing_signals : public signals {
   }
 };
 
-// Tried: a service manager that ends everything right after the command ended.
+// Tried: a service manager that ends all processes right after the command ends.
 TEST_F(closing_signals, the_first_lets_the_file_become_whole) {
   const pid_t recorder = begin_and_wait_for_the_end();
   kill(recorder, SIGTERM);
   const outcome ended = end_sluice(recorder);
-  EXPECT_EQ(ended.status, 5) << "the command's";
+  EXPECT_EQ(ended.status, 5) << "the status of the command";
   EXPECT_TRUE(is_whole());
-  EXPECT_THAT(ended.err, Not(HasSubstr("cut short:")));
+  EXPECT_THAT(ended.err, Not(HasSubstr("completion stopped")));
 }
 
-// Tried: a user who presses Ctrl-C again and again.
+// Tried: pressing Ctrl-C repeatedly.
 TEST_F(closing_signals, the_second_cuts_it_short_and_says_so) {
   const pid_t recorder = begin_and_wait_for_the_end();
   kill(recorder, SIGINT);
-  wait_for("another signal cuts that short", "err");
+  wait_for("another signal stops this", "err");
   kill(recorder, SIGINT);
   const outcome ended = end_sluice(recorder);
   EXPECT_EQ(ended.status, 5);
-  EXPECT_THAT(ended.err, HasSubstr("was cut short"));
+  EXPECT_THAT(ended.err, HasSubstr("completion stopped"));
   const recorded left(file("t.sluice"));
   EXPECT_TRUE(left.snapshot().complete()) << "all events and an index are there";
   EXPECT_TRUE(left.snapshot().summaries().empty());

@@ -1,4 +1,4 @@
-// Exit statuses: whatever the surroundings refuse, a verb says so in one line and its status can be relied on.
+// If the environment refuses something, a verb prints a one-line error and exits with the right status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -15,15 +15,15 @@
 namespace sluice {
 namespace {
 
-using collector::recorded;
 using testing::HasSubstr;
 using testing::Not;
+using writer::recorded;
 
 const std::string sluice = SLUICE_BINARY_DIR "/sluice ";
 
 class statuses : public sluice_program {
  protected:
-  /// A line for the shell, in the folder. What it prints on standard error is in `err`, unless it sends that elsewhere.
+  /// Runs a shell command in the folder. Its standard error is in `err`, unless the command redirects it.
   outcome shell(const std::string& line) const {
     const std::string whole = "cd " + file(".") + " && { " + line + "\n} 2>err";
     const int status = std::system(whole.c_str());
@@ -34,7 +34,7 @@ class statuses : public sluice_program {
     EXPECT_EQ(std::count(of.err.begin(), of.err.end(), '\n'), 1) << of.err;
   }
 
-  /// Until `process` catches `signal` and has computed for 0.1 s, however long that takes on a busy machine, or has ended.
+  /// Waits until `process` handles `signal` and has used 0.1 s of CPU time, or has ended.
   static void wait_until_at_work(pid_t process, int signal) {
     const std::string of = "/proc/" + std::to_string(process);
     const long wanted = sysconf(_SC_CLK_TCK) / 10;
@@ -46,7 +46,7 @@ class statuses : public sluice_program {
       std::string stat = content_of(of + "/stat");
       std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
       std::string skipped;
-      for (int i = 0; i < 11; ++i) fields >> skipped;  // From the state on: 3 to 13.
+      for (int i = 0; i < 11; ++i) fields >> skipped;  // Fields 3 (state) to 13.
       long user = 0;
       long kernel = 0;
       fields >> user >> kernel;
@@ -71,7 +71,7 @@ const char* const printing[] = {"--version",
                                 "trim t.sluice --force -o cut.sluice",
                                 "query t.sluice 'SELECT count(*) FROM allocations'"};
 
-// Tried: a full disk under the standard output.
+// Tried: standard output on a full disk.
 TEST_F(statuses, what_could_not_be_printed_is_a_failure) {
   make_recording();
   for (const std::string what : printing) {
@@ -81,13 +81,13 @@ TEST_F(statuses, what_could_not_be_printed_is_a_failure) {
   }
 }
 
-// Tried: no standard output at all; the first file that is opened must not take its place.
+// Tried: a closed standard output. The first file that is opened must not take its descriptor.
 TEST_F(statuses, a_closed_output_is_a_failure_too) {
   make_recording();
   for (const std::string what : printing) EXPECT_EQ(shell(sluice + what + " >&-").status, 1) << what;
 }
 
-// Tried: head, which closes the pipe early: a program in a pipeline ends quietly then.
+// Tried: head, which closes the pipe early. A program in a pipeline then ends silently.
 TEST_F(statuses, a_closed_pipe_ends_it_quietly) {
   make_recording();
   const outcome ended =
@@ -96,7 +96,7 @@ TEST_F(statuses, a_closed_pipe_ends_it_quietly) {
   EXPECT_EQ(ended.err, "");
 }
 
-// Tried: no standard files: what is printed must not land in the recording.
+// Tried: closed standard descriptors. Output must not end up in the recording.
 TEST_F(statuses, missing_standard_files_do_not_spoil_a_recording) {
   EXPECT_EQ(shell(sluice + "record -o t.sluice -- " + guest + " succeed <&- >&- 2>&-").status, 0);
   const recorded found(file("t.sluice"));
@@ -105,19 +105,18 @@ TEST_F(statuses, missing_standard_files_do_not_spoil_a_recording) {
   EXPECT_EQ(shell(sluice + "record -o t.sluice -- no-such-command <&- >&- 2>&-").status, 127);
 }
 
-/// As a user with a limit that root would not have.
+/// Fixture that runs verbs as another user, with a limit that does not apply to root.
 class limited_statuses : public statuses {
  protected:
   void SetUp() override {
     std::filesystem::permissions(file("."), std::filesystem::perms::all);
     if (geteuid() == 0) prefix_ = "setpriv --reuid=65534 --regid=65534 --clear-groups ";
-    if (limited("exec /bin/true").status != 0)
-      GTEST_SKIP() << "skipped: no program of ours can be run as another user here";
+    if (limited("exec /bin/true").status != 0) GTEST_SKIP() << "skipped: cannot run as another user";
     if (limited("/bin/true; exit 0").status == 0) GTEST_SKIP() << "skipped: RLIMIT_NPROC is not enforced here";
   }
 
   [[nodiscard]] outcome limited(const std::string& line, const std::string& limit = "-p 1") const {
-    // As dash has it: -p is the number of processes.
+    // In dash, -p is the number of processes.
     write("limited.sh", "ulimit " + limit + " || exit 99\n" + line + "\n");
     return shell(prefix_ + "sh ./limited.sh >out");
   }
@@ -126,7 +125,7 @@ class limited_statuses : public statuses {
   std::string prefix_;
 };
 
-// Tried: no process and no thread is to be had.
+// Tried: no process or thread can be created.
 TEST_F(limited_statuses, without_a_thread_nothing_is_recorded_and_the_command_does_not_run) {
   const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran");
   EXPECT_EQ(refused.status, 125) << refused.err;
@@ -136,7 +135,7 @@ TEST_F(limited_statuses, without_a_thread_nothing_is_recorded_and_the_command_do
   EXPECT_FALSE(exists("r.sluice"));
 }
 
-// Tried: the same of verbs that use threads to be faster.
+// Tried: no thread can be created, for verbs that use threads only for speed.
 TEST_F(limited_statuses, verbs_do_without_threads_or_say_why_not) {
   const outcome made = limited("exec " + sluice + "generate --events 300000 -o big.sluice");
   EXPECT_EQ(made.status, 0) << made.err;
@@ -152,7 +151,7 @@ TEST_F(limited_statuses, verbs_do_without_threads_or_say_why_not) {
   EXPECT_THAT(demo.err, HasSubstr("cannot start the thread"));
 }
 
-// Tried: hardly any descriptors beyond the standard ones.
+// Tried: only a few descriptors besides the standard ones.
 TEST_F(limited_statuses, without_descriptors_nothing_is_recorded) {
   for (const std::string limit : {"-n 3", "-n 4", "-n 5"}) {
     const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran", limit);
@@ -161,7 +160,7 @@ TEST_F(limited_statuses, without_descriptors_nothing_is_recorded) {
   }
 }
 
-// Tried: each of the signals that ask a program to end, while a verb works.
+// Tried: each termination signal while a verb works.
 TEST_F(statuses, a_verb_that_is_cancelled_says_by_which_signal) {
   make_recording();
   ASSERT_EQ(shell(sluice + "generate --events 1000000 -o big.sluice >made").status, 0);
@@ -173,7 +172,8 @@ TEST_F(statuses, a_verb_that_is_cancelled_says_by_which_signal) {
   }
 }
 
-// Tried: the same while a verb writes a recording, and while a query runs: it says that it was cancelled, rather than die.
+// Tried: each termination signal while a verb writes a recording or runs a query. The verb must report that it was
+// cancelled.
 TEST_F(statuses, every_long_verb_is_cancelled_the_same_way) {
   ASSERT_EQ(shell(sluice + "generate --events 3000000 -o big.sluice >made").status, 0);
   const std::string endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";

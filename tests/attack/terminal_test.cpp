@@ -1,4 +1,4 @@
-// Names that drive a terminal, turn its text around, or run in a spreadsheet.
+// Names with terminal control sequences, reversed text or spreadsheet formulas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@ using testing::mib;
 using testing::ms;
 using ::testing::Not;
 
-/// Sets the title, rings, colours by C1, turns text around, hides, ends the line, and is no UTF-8.
+/// A text that sets the title, beeps, sets colours with C1 codes, reverses and hides text, and contains a newline and
+/// invalid UTF-8.
 const std::string hostile =
     "\x1b]0;owned\x07 \xc2\x9b"
     "31m \xe2\x80\xae"
@@ -35,14 +36,14 @@ class terminal : public sluice_program {
     std::filesystem::copy_file(made.path(), file("t.sluice"));
   }
 
-  /// Nothing but printable characters and ends of lines.
+  /// Expects only printable characters and newlines.
   static void expect_tame(const std::string& text) {
     for (const char* each : {"\x1b", "\x07", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x80\x8b", "\r", "\xff"})
       EXPECT_THAT(text, Not(HasSubstr(each)));
   }
 };
 
-// Tried: a kernel, an allocation and a call whose names are escape sequences, in all that is printed for people.
+// Tried: escape sequences in the names of a kernel, an allocation and a call, in all human-readable output.
 TEST_F(terminal, no_name_drives_it) {
   for (const std::vector<std::string>& verb :
        std::vector<std::vector<std::string>>{{"report", "t.sluice"},
@@ -58,7 +59,7 @@ TEST_F(terminal, no_name_drives_it) {
   }
 }
 
-// Tried: the name of a file that does not exist, in an error.
+// Tried: escape sequences in the name of a missing file, in an error.
 TEST_F(terminal, no_error_drives_it) {
   const outcome refused = run_sluice({"report",
                                       "\x1b[31m\xc2\x9b"
@@ -68,7 +69,7 @@ TEST_F(terminal, no_error_drives_it) {
   EXPECT_THAT(refused.err, HasSubstr("\\x1b[31m\\u{009b}evil.sluice"));
 }
 
-// Tried: names that a spreadsheet would run as formulas, in CSV for a file.
+// Tried: names that a spreadsheet would run as formulas, in a CSV file.
 TEST_F(terminal, no_cell_is_a_formula) {
   const outcome asked = run_sluice({"query", "t.sluice", "--format", "csv", "SELECT name, -1 AS below FROM kernels"});
   EXPECT_EQ(asked.status, 0) << asked.err;

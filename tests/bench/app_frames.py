@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What a frame of the window costs: ./dev bench app [EVENTS] [--only WORD] [--against PROGRAM] (see ./dev help)
+"""Frame times of the window: ./dev bench app [EVENTS] [--only WORD] [--against PROGRAM] (see ./dev help)
 
-Opens recordings of so many events (100M if not said), uses the window by scripted steps (`sluice screenshot --step`), and
-measures each frame until the GL has finished, without a display: software GL where there is no GPU. Each line states its bar, and
-whether it is met. "ratio" is how many times a frame takes as long as clearing the window and drawing one line of text, by turns in
-the same run. "processor" is the processor time of a frame in all threads; "our part" that of the window's thread without the GL.
-On a busy machine compare ratios and processor time. With --against, an older program takes the same steps by turns with this one.
-Recordings are kept in build/bench/app, for each format of the file; remove the folder to free the room.
+Opens recordings with this many events (default 100M), drives the window by scripted steps (`sluice screenshot --step`),
+and measures each frame until GL has finished, without a display: software GL if there is no GPU. Each line states its
+target, and whether it is met. "ratio" is the frame time divided by the time to clear the window and draw one line of
+text, alternating in the same run. "processor" is a frame's processor time in all threads; "our part" is that of the
+window's thread without GL. On a busy machine compare ratios and processor time. With --against, an older program
+alternates with this one on the same steps. Recordings are kept in build/bench/app, per file format; remove the folder
+to free the space.
 """
 import argparse
 import hashlib
@@ -27,7 +28,7 @@ FIGURE = re.compile(r"frames \d+.*?median ([\d.]+) ms(?:, 99th percentile ([\d.]
 
 
 class Frames:
-    """What a run of the program said of all its frames."""
+    """A program's output about all of its frames."""
 
     def __init__(self, said):
         found = FIGURE.findall(said)
@@ -53,7 +54,8 @@ class App(Bench):
         return Run([program, "screenshot", "--step", "1", "--size", "320x200"], self.options, memory=False).failure is None
 
     def format(self):
-        """Tells formats of recordings apart: a program opens a large file whose stored figures are of another one by reading all of it."""
+        """Identifies the recording format: a program reads all of a large file whose stored metrics have another
+        format."""
         if self.known_format is None:
             small = os.path.join(self.folder, "format.sluice")
             made = Run([self.sluice, "generate", "--events", "20000", "--force", "-o", small], self.options, memory=False)
@@ -64,7 +66,7 @@ class App(Bench):
         return self.known_format
 
     def kept(self, name, arguments):
-        """A generated recording, made unless it is there already."""
+        """A generated recording, created unless it already exists."""
         path = os.path.join(self.folder, f"{name}-{self.format()}.sluice")
         if not os.path.exists(path):
             print(f"  (making {name}.sluice)", flush=True)
@@ -77,7 +79,7 @@ class App(Bench):
         return self.kept(f"training-{short(events)}" + (f"-{seed}" if seed > 1 else ""), ["--events", str(events), "--seed", str(seed)])
 
     def take(self, program, arguments, steps):
-        """One run. Without steps in one of the programs, frames of the first view alone, by both."""
+        """One run. Without steps in one of the programs, both draw only frames of the first view."""
         if all(self.takes_steps.values()):
             how = [word for step in steps for word in ("--step", step)]
         else:
@@ -85,7 +87,7 @@ class App(Bench):
         return Run([program, "screenshot", *arguments, *how], self.options, memory=False)
 
     def frames(self, what, arguments, steps, median=None, high=None, ours=None, memory=None):
-        """Lines for the frames of these steps: the run with the middle median of some."""
+        """Lines for the frames of these steps, from the run with the median of the medians."""
         bar = " / ".join(f"{each:g}" for each in (median, high) if each) + " ms" if median else ""
         runs = {label: [] for label, _ in self.programs}
         for _ in range(self.options.rounds):
@@ -125,7 +127,7 @@ class App(Bench):
     def compare(self, events):
         first, second = self.training(events), self.training(events, 2)
         self.headline(f"Compare, two recordings of {short(events)} events")
-        steps = ["60", "1 compare.tab=Figures", "60", "1 compare.tab=Flame graph", "60 mouse 1200,300", "1 compare.align=step", "60 mouse 400,300"]
+        steps = ["60", "1 compare.tab=Metrics", "60", "1 compare.tab=Flame graph", "60 mouse 1200,300", "1 compare.align=step", "60 mouse 400,300"]
         self.frames("compare", [first, "--view", "compare", "--run", f"compare.with={second}"], steps, 16)
 
     def blocks(self, events):
@@ -133,7 +135,7 @@ class App(Bench):
         self.headline(f"Blocks, {short(events)} events")
         view = [path, "--view", "blocks"]
         if all(self.takes_steps.values()):
-            columns = ["Allocated", "Size", "Freed", "Lifetime", "Last use", "Held unused", "Category", "Address", "Name"]
+            columns = ["Allocated", "Size", "Freed", "Lifetime", "Last use", "Idle since last use", "Category", "Address", "Name"]
             for label, program in self.programs:
                 run = self.take(program, view, [f"done blocks.sort={column}" for column in columns])
                 if run.failure:

@@ -1,9 +1,10 @@
-// What an event of the recorder costs a program that has just run through other data and code, so that little of ours is in the
-// processor's caches: as it is in a real program, and is not in a loop.
+// The cost of a recorder event in a program that has just run other code on other data, so that little of the recorder
+// is in the processor's caches: as in a real program, unlike in a loop.
 //   ./dev bench cold
-// Needs a Python that is a shared library: python3, or the one that PYTHON names. Each time is the median of single events.
+// Needs a Python built as a shared library: python3, or the one that PYTHON names. Each time is the median of single
+// events.
 //
-// bench_cold --lines=SUBJECT makes marked events for `count-lines`, which counts the cache lines that each touches.
+// bench_cold --lines=SUBJECT generates marked events for `count-lines`, which counts the cache lines that each touches.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -26,9 +27,9 @@
 
 namespace {
 
-// --- driving our lines out of the caches ------------------------------------------------------------------------------------
+// --- evicting the recorder's lines from the caches -------------------------------------------------------------------
 
-/// Code and data of no use: a jump in each line of 64 bytes to the next, and words that are read and written.
+/// Dummy code and data: in each line of 64 bytes a jump to the next, and words that are read and written.
 class other_work {
  public:
   void run(std::size_t data_bytes, std::size_t code_bytes) {
@@ -69,7 +70,7 @@ struct block {
   std::int64_t bytes;
 };
 
-/// Some hundreds of tensors that live, and as many that come and go, side by side in PyTorch's segments.
+/// Some hundreds of live tensors, and as many short-lived ones, side by side in PyTorch's segments.
 std::vector<block> make_blocks() {
   std::mt19937_64 random(1);
   std::vector<block> blocks;
@@ -111,7 +112,7 @@ struct interpreter {
     setenv("PYTHONHOME", where.substr(0, line).c_str(), 1);
     void* library = dlopen(where.substr(line + 1).c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) return false;
-    if (auto* no_site = static_cast<int*>(dlsym(library, "Py_NoSiteFlag"))) *no_site = 1;  // Sooner started.
+    if (auto* no_site = static_cast<int*>(dlsym(library, "Py_NoSiteFlag"))) *no_site = 1;  // Starts faster.
     reinterpret_cast<void (*)(int)>(dlsym(library, "Py_InitializeEx"))(0);
     version = reinterpret_cast<const char* (*)()>(dlsym(library, "Py_GetVersion"))();
     run = reinterpret_cast<int (*)(const char*, void*)>(dlsym(library, "PyRun_SimpleStringFlags"));
@@ -122,7 +123,7 @@ struct interpreter {
 
 struct recording {
   interpreter python;
-  std::unique_ptr<sluice::collector::session> session;
+  std::unique_ptr<sluice::writer::session> session;
   std::vector<block> blocks = make_blocks();
   std::string path;
   bool ready = false;
@@ -130,9 +131,9 @@ struct recording {
   recording() {
     if (!python.start()) return;
     path = (std::filesystem::temp_directory_path() / ("sluice-bench-" + std::to_string(getpid()))).string();
-    auto started = sluice::collector::session::start(path);
+    auto started = sluice::writer::session::start(path);
     if (!started) return;
-    session = std::make_unique<sluice::collector::session>(std::move(*started));
+    session = std::make_unique<sluice::writer::session>(std::move(*started));
     ready = cold_start(session->socket_name().c_str());
     for (std::size_t i = 0; i < blocks.size() / 2; ++i) report(blocks[i], true);
   }
@@ -149,7 +150,7 @@ recording& the_recording() {
 
 // --- the events ---------------------------------------------------------------------------------------------------------------
 
-/// What happens at the innermost Python frame: `before` and `after` are not measured, nor cold.
+/// The work at the innermost Python frame. `before` and `after` are not measured and run with warm caches.
 struct subject {
   const char* name;
   void (*before)(const block&);
@@ -172,10 +173,10 @@ const subject subjects[] = {
     {"launch_by_cupti", choose_pointers, [](const block&) { cold_launch_by_cupti(pointers, 8); }, nothing, false},
     {"emit", nothing, [](const block& b) { cold_emit(b.address); }, nothing, false},
 };
-const subject no_subject = {"", nothing, nothing, nothing, false};  ///< What it costs to measure.
+const subject no_subject = {"", nothing, nothing, nothing, false};  ///< The overhead of measuring.
 
-/// Where the caches are emptied: nowhere; before the inner half of the Python frames is entered, which is then what the
-/// interpreter has just used; right before the event.
+/// The moment at which the caches are evicted: never; before the inner half of the Python frames is entered, so that
+/// only data that the interpreter has just used is cached; or right before the event.
 enum class when : long { never, before_inner_frames, before_event };
 
 struct run_state {
@@ -199,11 +200,11 @@ struct run_state {
     if (marks != nullptr) marks[0];
 #if defined(__x86_64__)
     _mm_lfence();
-    const std::uint64_t begin = sluice::collector::read_tsc();
+    const std::uint64_t begin = sluice::ring::read_tsc();
     _mm_lfence();
     what->event(b);
     _mm_lfence();
-    const std::uint64_t end = sluice::collector::read_tsc();
+    const std::uint64_t end = sluice::ring::read_tsc();
     _mm_lfence();
 #else
     const std::uint64_t begin = 0, end = 0;
@@ -216,12 +217,12 @@ struct run_state {
 };
 run_state present;
 
-/// Functions that call one another, each its own code: `outer` of them around a loop, which calls now this and now that one of
-/// eight chains of `inner` more.
+/// Functions that call one another, each with its own code: `outer` of them around a loop, which calls varying chains
+/// out of eight chains of `inner` more.
 std::string program(int outer, int inner, int turns) {
   std::ostringstream text;
   text << "import ctypes\n"
-       << "scattered = []\n"  // Code lies here and there, as that of many modules does.
+       << "scattered = []\n"  // Spreads the code in memory, like that of many modules.
        << "event = ctypes.PYFUNCTYPE(None)(" << reinterpret_cast<std::uintptr_t>(+[] { present.at_event(); }) << ")\n"
        << "stir = ctypes.PYFUNCTYPE(None)(" << reinterpret_cast<std::uintptr_t>(+[] { present.at_inner_frames(); })
        << ")\n";
@@ -251,22 +252,22 @@ std::string program(int outer, int inner, int turns) {
 
 double nanoseconds_a_tick() {
   static const double found = [] {
-    const std::uint64_t begin = sluice::collector::read_clock(CLOCK_MONOTONIC), ticks = sluice::collector::read_tsc();
-    while (sluice::collector::read_clock(CLOCK_MONOTONIC) - begin < 50'000'000) {
+    const std::uint64_t begin = sluice::ring::read_clock(CLOCK_MONOTONIC), ticks = sluice::ring::read_tsc();
+    while (sluice::ring::read_clock(CLOCK_MONOTONIC) - begin < 50'000'000) {
     }
-    const std::uint64_t elapsed = sluice::collector::read_clock(CLOCK_MONOTONIC) - begin;
-    return static_cast<double>(elapsed) / static_cast<double>(sluice::collector::read_tsc() - ticks);
+    const std::uint64_t elapsed = sluice::ring::read_clock(CLOCK_MONOTONIC) - begin;
+    return static_cast<double>(elapsed) / static_cast<double>(sluice::ring::read_tsc() - ticks);
   }();
   return found;
 }
 
-/// `frames` with the module's own.
+/// `frames` including the module's own.
 void run(int frames, int turns) {
   const int outer = frames / 2;
   the_recording().python.run(program(outer, frames - outer - 1, turns).c_str(), nullptr);
 }
 
-/// Of 800 events, without those that are met for the first time; in ns.
+/// The median time in ns of 800 events, without first-time events.
 double median_of(const subject& what, int frames) {
   present.what = &what;
   present.samples.clear();
@@ -302,7 +303,7 @@ void add_benchmarks() {
   }
 }
 
-/// Marks, at a place that `count-lines` knows, around each event; warm, for only what is touched counts.
+/// Marks the start and end of each event for `count-lines`; warm, because only the touched lines count.
 int mark_events(const std::string& name, int frames) {
   for (const subject& s : subjects) {
     if (name != s.name || !the_recording().ready) continue;

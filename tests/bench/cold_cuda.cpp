@@ -1,4 +1,4 @@
-// Stands for libcuda.so.1, whose function the capture library's own calls.
+// Stands in for libcuda.so.1, whose function the capture library calls.
 #include <cuda.h>
 
 extern "C" __attribute__((visibility("default"))) CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned,

@@ -49,7 +49,7 @@ CUfunction function_with(std::size_t parameters) { return reinterpret_cast<CUfun
 }  // namespace
 
 EXPORTED bool cold_start(const char* socket_name) {
-  if (!collector::start(socket_name, {.ring_bytes = std::size_t{1} << 24})) return false;
+  if (!ring::start(socket_name, {.ring_bytes = std::size_t{1} << 24})) return false;
   capture::read_options(trace::recording_mode::memory);
   capture::driver.function_parameter = parameter_of;
   capture::driver.function_name = name_of;
@@ -65,7 +65,7 @@ EXPORTED bool cold_start(const char* socket_name) {
   return true;
 }
 
-EXPORTED void cold_stop() { collector::stop(); }
+EXPORTED void cold_stop() { ring::stop(); }
 
 EXPORTED std::uint64_t cold_python_stack() { return capture::python_stack_key(); }
 
@@ -98,9 +98,9 @@ EXPORTED void cold_launch_by_cupti(const std::uint64_t* pointers, std::size_t co
 }
 
 EXPORTED void cold_emit(std::uint64_t address) {
-  collector::alloc_record out{};
-  out.header.time = collector::now();
+  ring::alloc_record out{};
+  out.header.time = ring::now();
   out.address = address;
   out.bytes = 4096;
-  collector::emit(out);
+  ring::emit(out);
 }

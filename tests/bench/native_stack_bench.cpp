@@ -1,4 +1,4 @@
-// What a native call stack costs the program that is recorded, beside glibc's and libunwind's.
+// The cost of a native call stack for the recorded program, compared with glibc's and libunwind's.
 //   ./dev bench
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ using sluice::test::visit;
 
 constexpr std::size_t most = 128;
 
-/// `state.range(0)` frames of functions that save registers, and then what Google Benchmark has around them.
+/// Calls `call` from a stack of `state.range(0)` functions that save registers, above Google Benchmark's own frames.
 [[gnu::noinline]] void deeper(long depth, visit call, void* with) {
   if (depth > 0) {
     deeper(depth - 1, call, with);
@@ -63,7 +63,7 @@ template <std::size_t bytes>
   benchmark::DoNotOptimize(room);
 }
 
-/// Each walk has no frame in common with the one before but those of the benchmark itself. The time to call them included.
+/// Consecutive walks share only the benchmark's own frames. The time includes that of the calls.
 void ours_elsewhere(benchmark::State& state) {
   struct walk {
     std::uint64_t frames[most];
@@ -93,7 +93,7 @@ void first_sight(benchmark::State& state) {
   std::uint64_t frames[most];
   measure(state, [&] {
     state.PauseTiming();
-    sluice::capture::start_native_stacks();  // Empties the cache.
+    sluice::capture::start_native_stacks();  // This empties the cache.
     state.ResumeTiming();
     return sluice::capture::native_frames(frames, most, 0);
   });

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a frame of the window costs in a browser, beside the program: ./dev bench page [EVENTS] [--rounds N]
+"""Frame times of the window in a browser, compared with the program: ./dev bench page [EVENTS] [--rounds N]
 
-Opens one recording in both, by turns, and takes the same steps: zooms and pans of the timeline at 1600x900. Both draw with software GL,
-as fast as they can. A frame of the page is the time from one call of the browser for a frame to the next. Needs Chromium, and the page
-that `./dev web` builds.
+Opens one recording in both, alternating, and takes the same steps: zooms and pans of the timeline at 1600x900. Both
+draw with software GL as fast as they can. A frame of the page is the time between two animation callbacks of the
+browser. Needs Chromium, and the page that `./dev web` builds.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ from chromium import Chromium
 
 COMMANDS = ["timeline.zoom_in", "timeline.pan_right", "timeline.pan_left", "timeline.zoom_out"]
 FRAMES_EACH = 60
-# A browser without a GPU puts its pages together without GL; Chromium does so here only if it is told to.
+# A browser without a GPU composites pages without GL; Chromium uses GL here only if told to.
 FLAGS = ("--disable-frame-rate-limit", "--disable-gpu-vsync", "--disable-gpu-compositing")
 LOOP = """new Promise(done => {
   const times = [];
@@ -40,7 +40,8 @@ LOOP = """new Promise(done => {
 
 
 def of_page(sluice, recording):
-    """Median and 99th percentile of the frames (ms), and the seconds until the first picture, and until the recording shows."""
+    """Median and 99th percentile of the frames (ms), and the seconds until the first image, and until the recording is
+    shown."""
     server = subprocess.Popen([sluice, "serve", recording], stdout=subprocess.PIPE, text=True)
     try:
         address = re.search(r"http://\S+", server.stdout.readline()).group()

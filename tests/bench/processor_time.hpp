@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-/// The processor time of this process so far, in seconds.
+/// The CPU time that this process has used so far, in seconds.
 inline double processor_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -1,4 +1,4 @@
-// What a view's questions cost, and what taking a trace in costs before any can be asked.
+// The times of a view's queries, and of indexing a trace before the first query.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 
 #include "core/index/growing_index.hpp"
-#include "core/query/answers/answer_functions.hpp"
+#include "core/query/results/result_functions.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/file/writer.hpp"
 
@@ -83,7 +83,7 @@ std::string make_trace(std::int64_t events) {
   return path;
 }
 
-/// One trace of a size, taken in; made once and kept.
+/// One indexed trace of a size, created once and kept.
 struct taken_in {
   explicit taken_in(std::int64_t events)
       : path(make_trace(events)), file(trace::file::open(path).value()), snapshot(file->latest()) {
@@ -94,7 +94,7 @@ struct taken_in {
   std::string path;
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
-  analysis::growing_index index;
+  index::growing_index index;
 };
 
 const taken_in& trace_of(std::int64_t events) {
@@ -107,7 +107,7 @@ const taken_in& trace_of(std::int64_t events) {
 void take_in(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
   for (auto _ : state) {
-    analysis::growing_index index;
+    index::growing_index index;
     while (!index.absorb(*of.snapshot, 1)) {
     }
     benchmark::DoNotOptimize(index.events());
@@ -116,15 +116,16 @@ void take_in(benchmark::State& state) {
 }
 BENCHMARK(take_in)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 
-/// A zoom into the middle, every track that a window shows, 1600 pixels wide. The second argument: which share of the trace, as a power of ten.
+/// Queries every track that a window shows, 1600 pixels wide, for a range in the middle of the trace. The second
+/// argument is the share of the trace that the range covers, as a power of ten.
 void all_tracks(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
   const std::atomic<bool> never{false};
-  symbols::frame_book frames;
+  symbols::frame_cache frames;
   bool provisional = false;
   const query::sources from{
       .index = of.index, .trace = *of.snapshot, .cancelled = never, .frames = frames, .provisional = provisional};
-  const auto tracks = query::answer_to(query::tracks_question{}, from).value();
+  const auto tracks = query::result_to(query::tracks_query{}, from).value();
   trace::time_ns length = tracks.span.length();
   for (std::int64_t i = 0; i < state.range(1); ++i) length /= 10;
   const trace::time_ns begin = (tracks.span.length() - length) / 2;
@@ -132,9 +133,9 @@ void all_tracks(benchmark::State& state) {
     for (const query::track& t : tracks.tracks) {
       const bool curves = t.kind == query::track_kind::memory || t.kind == query::track_kind::bandwidth;
       if (curves) {
-        benchmark::DoNotOptimize(query::answer_to(query::series_question{t.id, {begin, begin + length}, 1600}, from));
+        benchmark::DoNotOptimize(query::result_to(query::series_query{t.id, {begin, begin + length}, 1600}, from));
       } else {
-        benchmark::DoNotOptimize(query::answer_to(query::slices_question{t.id, {begin, begin + length}, 1600}, from));
+        benchmark::DoNotOptimize(query::result_to(query::slices_query{t.id, {begin, begin + length}, 1600}, from));
       }
     }
   }
@@ -144,14 +145,14 @@ BENCHMARK(all_tracks)->ArgsProduct({{1'000'000, 4'000'000}, {0, 1, 2, 4}})->Unit
 void statistics(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(analysis::measure(of.index, of.snapshot->tables(), analysis::time_range_of(*of.snapshot)));
+    benchmark::DoNotOptimize(metrics::measure(of.index, of.snapshot->tables(), index::time_range_of(*of.snapshot)));
   }
 }
 BENCHMARK(statistics)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 
 void summary(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(analysis::make_report(of.index, *of.snapshot));
+  for (auto _ : state) benchmark::DoNotOptimize(metrics::make_report(of.index, *of.snapshot));
 }
 BENCHMARK(summary)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 

@@ -1,4 +1,4 @@
-// What a recorded program pays for a record, and what the writer can take.
+// The cost of a record for the recorded program, and the writer's throughput.
 //   ./dev bench
 #include <benchmark/benchmark.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 
 namespace {
 
-using namespace sluice::collector;
+using namespace sluice::ring;
 
-/// A ring that somebody empties for nothing, so that only the producer's side is measured.
+/// A ring that is emptied without cost, so that only the producer's side is measured.
 void put(benchmark::State& state) {
   std::vector<std::uint64_t> memory((ring_data_offset + (std::size_t{1} << 20)) / 8);
   ring_producer ring;
@@ -42,9 +42,9 @@ class with_session : public benchmark::Fixture {
   void SetUp(benchmark::State& state) override {
     if (state.thread_index() != 0) return;
     path_ = (std::filesystem::temp_directory_path() / ("sluice-bench-" + std::to_string(getpid()))).string();
-    auto started = session::start(path_);
+    auto started = writer::session::start(path_);
     if (!started) return state.SkipWithError(started.error().to_string().c_str());
-    session_ = std::make_unique<session>(std::move(*started));
+    session_ = std::make_unique<writer::session>(std::move(*started));
     start(session_->socket_name().c_str(), {.ring_bytes = std::size_t{1} << 24});
   }
   void TearDown(benchmark::State& state) override {
@@ -61,10 +61,10 @@ class with_session : public benchmark::Fixture {
 
  private:
   std::string path_;
-  std::unique_ptr<session> session_;
+  std::unique_ptr<writer::session> session_;
 };
 
-/// As the capture library does it: the clock is read, the record filled in and emitted, while the writer drains.
+/// As in the capture library: reads the clock, fills in and emits the record while the writer drains.
 BENCHMARK_DEFINE_F(with_session, emit_alloc_and_free)(benchmark::State& state) {
   std::uint64_t address =
       0x7000'0000'0000 + (std::uint64_t{1} << 32) * static_cast<std::uint64_t>(state.thread_index());
@@ -83,7 +83,7 @@ BENCHMARK_DEFINE_F(with_session, emit_alloc_and_free)(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * 2);
 }
-// Few enough iterations to fit the ring, so that no drop is taken for speed.
+// There are few enough iterations to fit into the ring, so that dropped records do not make the result look faster.
 BENCHMARK_REGISTER_F(with_session, emit_alloc_and_free)->Iterations(50'000)->Threads(1)->Threads(2);
 
 BENCHMARK_DEFINE_F(with_session, intern_a_known_name)(benchmark::State& state) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the runtime costs: ./dev bench runtime [--only REGEX] [--rounds N] (see ./dev help)
+"""The cost of the runtime: ./dev bench runtime [--only REGEX] [--rounds N] (see ./dev help)
 
-Runs the runtime's benchmarks (tests/bench/runtime) and prints one table: each line beside its peers of the same run, with its bar
-and whether it is met. Figures are medians of the rounds.
+Runs the runtime's benchmarks (tests/bench/runtime) and prints one table: each line beside its peers of the same run,
+with its target and whether it is met. Numbers are medians of the rounds.
 """
 import argparse
 import json
@@ -34,10 +34,10 @@ def number_text(value):
 
 
 class Line:
-    """One benchmark: its time in ns an iteration, its counters, and what it says of its bar."""
+    """One benchmark: its time in ns per iteration, its counters, and its target."""
 
     def __init__(self, row):
-        # Google Benchmark appends what it was told of iterations, threads and time.
+        # Google Benchmark appends its settings for iterations, threads and time.
         self.name = re.sub(r"/(iterations|repeats|min_time|min_warmup_time|threads):[^/]*|/(manual_time|real_time|process_time)(?=/|$)", "", row["run_name"])
         threads = re.search(r"/threads:(\d+)", row["run_name"])
         if threads:
@@ -53,7 +53,7 @@ class Line:
 
 
 def order(lines):
-    """Lines of a topic together, in the order in which topics and lines first came."""
+    """Groups the lines of a topic, in the order in which topics and lines first appeared."""
     topics = {}
     for line in lines:
         topics.setdefault(line.name.rsplit("/", 1)[0], []).append(line)
@@ -66,7 +66,7 @@ class Table:
         self.missed = []
 
     def bar(self, line, text):
-        """Whether the line meets one bar: (text to show, True or False, or None where the peer was not there)."""
+        """Whether the line meets one target: (text to show, True or False, or None if the peer is missing)."""
         match = BAR.match(text)
         if not match:
             sys.exit(f"runtime_table: line '{line.name}': '{text}' is no bar; write 'time <= 25 ns' or 'rate >= 0.9 of NAME'")
@@ -104,7 +104,8 @@ class Table:
 
 
 def torch_peer(folder):
-    """A library of PyTorch's allocator for the benchmarks to load, compiled against the PyTorch that is here; None without one."""
+    """A library of PyTorch's allocator for the benchmarks to load, compiled against the installed PyTorch; None without
+    PyTorch."""
     include = subprocess.run([sys.executable, "-c", "import torch, torch.utils.cpp_extension as e; print(int(torch._C._GLIBCXX_USE_CXX11_ABI));"
                               "print('\\n'.join(e.include_paths(device_type='cuda')))"], capture_output=True, text=True)
     if include.returncode:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A slow line: passes TCP connections on, with a delay in each direction and a limited rate.
+"""Simulates a slow line: forwards TCP connections with a delay in each direction and a limited rate.
 
     slow_line.py PORT HOST:PORT MILLISECONDS MBIT
 
-listens on 127.0.0.1:PORT. MILLISECONDS is the delay in each direction, MBIT the rate in each direction in 10^6 bits a
-second. For measuring `sluice open ssh://` where the kernel has no netem.
+Listens on 127.0.0.1:PORT. MILLISECONDS is the delay in each direction, MBIT the rate in each direction in 10^6 bits per
+second. For measuring `sluice open ssh://` if the kernel has no netem.
 """
 import queue
 import socket
@@ -22,7 +22,7 @@ def pass_on(source, target, delay, rate, name):
         free_at = 0.0
         while True:
             arrived, piece = line.get()
-            free_at = max(free_at, arrived) + len(piece) / rate  # the line takes one piece after another
+            free_at = max(free_at, arrived) + len(piece) / rate  # the line sends one piece after another
             time.sleep(max(0.0, free_at + delay - time.monotonic()))
             try:
                 if piece:

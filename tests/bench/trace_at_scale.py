@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What traces of any size cost: ./dev bench trace [EVENTS...] [--only WORD] [--keep] (see ./dev help)
+"""The cost of traces of any size: ./dev bench trace [EVENTS...] [--only WORD] [--keep] (see ./dev help)
 
-Generates traces of the sizes asked for (1M, 10M and 100M if none is), repeats a recording to the largest of them, and measures on each what the
-table says. Each line states its bar, and whether it is met; a command that is still running, or takes more memory, than it may is
-stopped, and its line says so. Times are of the wall clock unless they say otherwise, medians of the runs named; "cold" is with
-the trace out of the page cache, but the program in it. Each part begins with how long a fixed piece of work takes, by which runs compare.
+Generates traces of the requested sizes (default 1M, 10M and 100M), repeats a recording up to the largest size, and
+takes the table's measurements on each. Each line states its target, and whether it is met; a command that exceeds its
+limit of time or memory is stopped, and its line reports that. Times are wall-clock times unless noted, medians of the
+runs; "cold" means that the trace is not in the page cache, but the program is. Each part begins with the time of a
+fixed piece of work, for comparing runs.
 """
 import argparse
 import os
@@ -27,8 +28,8 @@ MIB = 1 << 20
 
 
 def fixed_work():
-    """Processor time in ms of compressing 4 MiB of noise with zlib, the fastest of three: so that figures can be read beside those of
-    another run. What else a host does makes a virtual machine of two processors half as fast for minutes."""
+    """Processor time in ms of compressing 4 MiB of noise with zlib, the fastest of three: makes results of different
+    runs comparable. Other load on a host can make a virtual machine of two processors half as fast for minutes."""
     noise = random.Random(1).randbytes(4 * MIB)
     fastest = float("inf")
     for _ in range(3):
@@ -53,7 +54,7 @@ def short(events):
 
 
 class Run:
-    """One command: how long it took, how much it held, and what it said."""
+    """One command: its time, its peak memory, and its output."""
 
     def __init__(self, command, limits, memory=True):
         self.failure = None
@@ -63,7 +64,7 @@ class Run:
         with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
             begin = time.perf_counter()
             process = subprocess.Popen(command, stdout=said, stderr=complained, preexec_fn=limit, cwd=ROOT)
-            # Asleep until it ends: who looks again and again may disturb what is measured.
+            # Sleeps until the process ends, because polling might disturb the measurement.
             ended = os.pidfd_open(process.pid)
             if not select.select([ended], [], [], limits.seconds)[0]:
                 process.kill()
@@ -85,7 +86,7 @@ class Run:
 
 
 def forget(path):
-    """Takes a file out of the page cache."""
+    """Evicts a file from the page cache."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -108,7 +109,7 @@ class Bench:
         print(f"\n{text}\n  (a fixed piece of work, zlib over 4 MiB, takes {fixed_work():.0f} ms of one processor now)")
 
     def line(self, what, figure, bar, met, note=""):
-        """One line of the table. `met`: True, False, or None where there is no bar."""
+        """One line of the table. `met`: True, False, or None if there is no target."""
         verdict = "" if met is None else "met" if met else "MISSED"
         if met is False:
             self.missed.append(what)
@@ -118,7 +119,7 @@ class Bench:
         self.line(what, "-", bar, False if bar else None, run.failure)
 
     def repeat(self, command, cold=None, rounds=None):
-        """The median run of some, or the first that failed."""
+        """The median run, or the first that failed."""
         runs = []
         for _ in range(rounds or self.options.rounds):
             if cold:
@@ -131,7 +132,7 @@ class Bench:
     # --- traces -----------------------------------------------------------------------------------------------------
 
     def make(self, name, arguments):
-        """A trace, generated unless it is there already; its path and what was said of it."""
+        """A trace, generated unless it already exists; its path and the generator's output."""
         path = os.path.join(self.folder, name + ".sluice")
         command = [self.sluice, "generate", *arguments, "--force", "-o", path]
         run = Run(command, argparse.Namespace(memory=self.options.memory, seconds=3600))
@@ -141,12 +142,12 @@ class Bench:
         return path, events, size, run
 
     def sizes(self):
-        """Bytes an event: generated against recorded."""
+        """Bytes per event: generated and recorded traces."""
         if not self.wanted("size"):
             return
         self.headline("Size on disk (bytes an event, of the whole file)")
         def an_event(path):
-            """Of tables and events: summaries are the same of both, where a trace is large enough to have them."""
+            """Bytes of tables and events: summaries are the same for both if a trace is large enough to have them."""
             rows = self.rows_of(path)
             return (rows["tables"][1] + rows["events"][1]) / rows["events"][0]
 
@@ -201,7 +202,7 @@ class Bench:
         return self.repeat([self.sluice, "screenshot", path, "--force", "-o", os.path.join(self.folder, "picture.png")], cold=path if cold else None)
 
     def reading(self, name, path, events, size, largest, smallest=None):
-        """`smallest`: the same kind of trace, of the fewest events."""
+        """`smallest`: the same kind of trace with the fewest events."""
         self.headline(f"{name}: {events:,} events, {size / MIB:.1f} MiB, {size / events:.2f} bytes an event")
         bars = largest
         if self.wanted("open"):
@@ -227,7 +228,7 @@ class Bench:
                 continue
             self.line(label, f"{run.seconds:.3f} s", "0.5 s" if bars else "", run.seconds <= 0.5 if bars else None,
                       f"process start to picture written; {run.processor:.2f} s of processor time")
-            # What does not depend on the trace: the program's start, GL, fonts and shaders, the picture's file.
+            # Costs that do not depend on the trace: the program's start, GL, fonts and shaders, the image file.
             ours = run.seconds - self.small.seconds
             self.line("  more than of a recording of 7 KiB, which is GL's start", f"{ours:+.3f} s", "0.15 s" if bars else "", ours <= 0.15 if bars else None,
                       f"{self.small.seconds:.3f} s for that")
@@ -244,7 +245,7 @@ class Bench:
                     self.line("  against the smallest of its kind", f"{ratio:.2f} x", "1.2 x", ratio <= 1.2, f"{beside.seconds:.3f} s for that")
 
     def questions(self, path, bars):
-        run = Run([os.path.join(self.tools, "trace_questions"), path], self.options)
+        run = Run([os.path.join(self.tools, "trace_queries"), path], self.options)
         if run.failure:
             self.failed("any zoom or pan, all tracks, data side", "2 ms" if bars else "", run)
             return
@@ -270,7 +271,7 @@ class Bench:
             met = None if bar is None or not bars else worst <= bar
             self.line(label, f"{median:.2f} / {worst:.2f} ms", f"{bar} ms at worst" if bar and bars else "", met, "median / worst" if median != worst else "")
         resident = re.search(r"resident at most: (\d+) KiB", run.said)
-        self.line("resident at most while asking", f"{int(resident[1]) / 1024:.0f} MiB", "", None, "trace_questions")
+        self.line("resident at most while asking", f"{int(resident[1]) / 1024:.0f} MiB", "", None, "trace_queries")
 
     # --- imports ----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// Writing, opening and reading a trace: rows a second, on a file in memory so that no disk is measured.
+// Writing, opening and reading a trace: rows per second, on a file in memory so that the disk is not measured.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ class memory_file {
   int descriptor_;
 };
 
-/// `count` kernels and as many copies, as a training loop leaves them: a few names and sizes, durations that vary.
+/// `count` kernels and as many copies, as in a training loop: a few names and sizes, and varying durations.
 std::uint64_t write_recording(const std::string& path, std::int64_t count) {
   auto writer = std::move(file_writer::create(path).value());
   const string_id names[] = {writer.intern("gemm"), writer.intern("softmax"), writer.intern("adam")};
@@ -58,7 +58,7 @@ void write(benchmark::State& state) {
 }
 BENCHMARK(write)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-/// What a user waits for before the first picture: the index and the tables.
+/// Measures the wait before the first image: reads the index and the tables.
 void open(benchmark::State& state) {
   const memory_file file;
   write_recording(file.path(), state.range(0));

@@ -1,6 +1,7 @@
-// How far a live view is behind: trace_live FILE SECONDS opens a recording that is being written, asks for all memory curves and the report
-// thirty times a second as a window does, and prints every ten seconds: events, by how much what is drawn and what the report is of are
-// behind the newest event in the file (median and worst), what the process has resident, and its processor time a second.
+// The delay of a live view: trace_live FILE SECONDS opens a recording that is being written, queries all memory curves
+// and the report thirty times a second like a window, and prints every ten seconds: events, the delay of the drawn data
+// and of the report behind the newest event in the file (median and worst), resident memory, and CPU time per
+// second.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "core/base/freed_memory.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/bench/processor_time.hpp"
 
@@ -49,21 +50,21 @@ int follow(const std::string& path, double length) {
   }
   const auto newest = trace::file::open(path, {.cache_bytes = 0}).value();
   query::engine asked(*opened);
-  query::slot<query::tracks_question> tracks;
-  query::slot<query::report_question> report;
-  std::vector<std::unique_ptr<query::slot<query::series_question>>> curves;
-  lags drawn, told;
+  query::slot<query::tracks_query> tracks;
+  query::slot<query::report_query> report;
+  std::vector<std::unique_ptr<query::slot<query::series_query>>> curves;
+  lags drawn, reported;
   const auto begin = steady::now();
   const auto passed = [&] { return std::chrono::duration<double>(steady::now() - begin).count(); };
   double processor = processor_seconds(), printed = 0;
   while (passed() < length) {
     asked.refresh();
     static_cast<void>(newest->refresh());
-    const auto whole = analysis::time_range_of(*asked.snapshot());
+    const auto whole = index::time_range_of(*asked.snapshot());
     const auto listed = tracks.ask(asked, {});
     if (listed.value) {
       while (curves.size() < listed.value->tracks.size())
-        curves.push_back(std::make_unique<query::slot<query::series_question>>());
+        curves.push_back(std::make_unique<query::slot<query::series_query>>());
       for (std::size_t i = 0; i < listed.value->tracks.size(); ++i)
         if (listed.value->tracks[i].kind == query::track_kind::memory)
           static_cast<void>(curves[i]->ask(asked, {listed.value->tracks[i].id, whole, 1600, true}));
@@ -71,13 +72,13 @@ int follow(const std::string& path, double length) {
     const auto got = report.ask(asked, {});
     const trace::time_ns now = newest->latest()->end();
     drawn.add(now - asked.snapshot()->end());
-    if (got.value) told.add(now - got.value->whole.range.end);
+    if (got.value) reported.add(now - got.value->whole.range.end);
     if (passed() >= printed + 10) {
       const double used = processor_seconds() - processor;
       const double since = passed() - printed;
       std::printf("%4.0f s %6.1f M events", passed(), got.value ? static_cast<double>(got.value->events) / 1e6 : 0.0);
       drawn.print("drawn behind");
-      told.print("told behind");
+      reported.print("told behind");
       std::printf("  %.0f MiB  %.2f cores\n", resident_mib(), used / since);
       std::fflush(stdout);
       processor += used;

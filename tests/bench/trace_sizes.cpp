@@ -1,5 +1,6 @@
-// What each kind of row takes in a file: trace_sizes FILE... prints rows, bytes and bytes a row, one column of figures a file, so that
-// a generated trace can be held against recordings. Bytes are as stored: compressed, with their chunks' headers.
+// The size of each kind of row in a file: trace_sizes FILE... prints rows, bytes and bytes per row, one group of
+// columns per file, so that a generated trace can be compared with recordings. Bytes are as stored: compressed, with
+// the headers of their chunks.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -97,7 +98,7 @@ int print(const std::vector<std::string>& paths) {
   print_line("events", line);
   for (std::size_t i = 0; i < all.size(); ++i) line[i] = all[i].summaries;
   print_line("summaries", line);
-  // An event's share of everything: the tables, the index and the summaries are there for the events' sake.
+  // An event's share of the whole file: tables, index and summaries exist only for events.
   for (std::size_t i = 0; i < all.size(); ++i) line[i] = {all[i].events.rows, all[i].file_bytes, 0};
   print_line("file per event", line);
   return 0;

@@ -1,8 +1,11 @@
-// What one core writes: trace_writing rows FILE adds the rows of a trace, kept in memory, to a new one; trace_writing rings EVENTS puts what a
-// training's threads say into rings and takes it from there into a file. Prints events a second of processor time, of the writer's
-// side alone, and bytes an event. Files lie in memory, so that no disk is measured. trace_writing live FILE RATE SECONDS writes FILE as it
-// grows while a program makes RATE events a second. trace_writing session FILE EVENTS RATE records itself, as a program with a session
-// does, at RATE events a second, and prints what the end takes. It is put in order while it is written from REORDER_FROM events on.
+// The write throughput of one core. trace_writing rows FILE adds the rows of a trace, kept in memory, to a new one;
+// trace_writing rings EVENTS puts the records of a training's threads into rings and writes them from there to a file.
+// Prints events per second of processor time, of the writer's side alone, and bytes per event. Files are in memory, so
+// that the disk is not measured.
+//
+// trace_writing live FILE RATE SECONDS writes FILE while a program generates RATE events per second. trace_writing
+// session FILE EVENTS RATE records itself, like a program with a session, at RATE events per second, and prints the
+// time of the end. The file is sorted while it is written from REORDER_FROM events on.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -25,7 +28,7 @@
 #include "instrumentation/ring/producer_emit.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 #include "instrumentation/ring/ring.hpp"
-#include "instrumentation/writer/assembler/assembler.hpp"
+#include "instrumentation/writer/record_decoder/record_decoder.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
 #include "instrumentation/writer/session.hpp"
 #include "tests/bench/processor_time.hpp"
@@ -53,7 +56,7 @@ void print(const char* what, double seconds, std::uint64_t events, std::uint64_t
 
 // --- rows -----------------------------------------------------------------------------------------------------------
 
-/// A chunk's rows, to be added later.
+/// The rows of a chunk, kept to be added later.
 struct kept_chunk {
   virtual ~kept_chunk() = default;
   virtual std::uint64_t add_to(trace::file_writer& file) const = 0;
@@ -109,42 +112,44 @@ int write_rows(const std::string& path) {
 
 // --- rings ----------------------------------------------------------------------------------------------------------
 
-using namespace collector;
+using namespace ring;
+using namespace writer;
 
 constexpr std::int64_t origin = 1'000'000'000'000;
 
-/// One thread's ring, as two processes would have it.
-struct ring {
-  explicit ring(std::size_t capacity, recorded_process& process) {
-    const std::size_t bytes = ring_data_offset + capacity;
+/// One thread's ring, mapped as if two processes shared it.
+struct local_ring {
+  explicit local_ring(std::size_t capacity, writer::recorded_process& process) {
+    const std::size_t bytes = ring::ring_data_offset + capacity;
     const int file = ::memfd_create("bench-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (::ftruncate(file, static_cast<off_t>(bytes)) != 0 ||
         ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
       std::abort();
     void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    producer.format(memory, capacity, clock_kind::monotonic_ns);
-    reader = std::make_unique<ring_reader>(std::move(ring_reader::adopt(file).value()));
+    producer.format(memory, capacity, ring::clock_kind::monotonic_ns);
+    reader = std::make_unique<writer::ring_reader>(std::move(writer::ring_reader::adopt(file).value()));
     source.process = &process;
-    source.clock = clock_kind::monotonic_ns;
+    source.clock = ring::clock_kind::monotonic_ns;
   }
   template <class Record>
   void put(std::int64_t time, Record record, const void* extra = nullptr, std::size_t extra_bytes = 0) {
     record.header.time = static_cast<std::uint64_t>(origin + time);
-    if (!producer.put(&record.header, type_of<Record>::value, sizeof record, extra, extra_bytes)) std::abort();
+    if (!producer.put(&record.header, ring::type_of<Record>::value, sizeof record, extra, extra_bytes)) std::abort();
   }
-  ring_producer producer;
-  std::unique_ptr<ring_reader> reader;
-  ring_source source;
+  ring::ring_producer producer;
+  std::unique_ptr<writer::ring_reader> reader;
+  writer::ring_source source;
 };
 
-/// Launches of a training: each with a block born and one that dies, touches, the call, and the kernel, which comes later.
+/// Emits launches of a training. Each launch allocates one block and frees one, and consists of touches, the call, and
+/// the kernel, whose record comes later.
 class speaker {
  public:
-  speaker(ring& host, ring& device) : host_(host), device_(device) {
+  speaker(local_ring& host, local_ring& device) : host_(host), device_(device) {
     for (std::uint64_t i = 0; i < 64; ++i) {
       const std::string name =
           "void at::native::vectorized_elementwise_kernel<4, functor_" + std::to_string(i) + ">(int)";
-      string_record record{};
+      ring::string_record record{};
       record.key = names_[i] = detail::hash_text(name.data(), name.size());
       record.length = name.size();
       host_.put(0, record, name.data(), name.size());
@@ -153,12 +158,12 @@ class speaker {
     for (std::uint64_t i = 0; i < 256; ++i) born(i);
   }
 
-  /// Returns how many events that is.
+  /// Emits one launch. Returns its number of events.
   std::uint64_t launch() {
     const std::uint64_t which = launches_++;
     now_ += chance_.around(2'500, 80, 60);
     const std::uint64_t slot = chance_.below(256);
-    free_record died{};
+    ring::free_record died{};
     died.address = address(slot);
     died.layer = static_cast<std::uint8_t>(trace::layer::framework);
     died.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
@@ -168,23 +173,23 @@ class speaker {
     now_ += chance_.around(6'500, 80, 60);
     std::uint64_t touched[5];
     for (std::uint64_t i = 0; i < 5; ++i) touched[i] = address((slot + 13 * i) % 256);
-    touch_record touch{};
+    ring::touch_record touch{};
     touch.name = names_[which % 64];
     touch.correlation = ++correlation_;
     touch.count = 5;
     host_.put(now_, touch, touched, sizeof touched);
-    api_call_record call{};
+    ring::api_call_record call{};
     call.end = static_cast<std::uint64_t>(origin + now_ + chance_.around(6'500, 40));
     call.name = names_[0];
     call.correlation = correlation_;
     call.context = 1;
     host_.put(now_, call);
-    kernel_record kernel{};
+    ring::kernel_record kernel{};
     const std::int64_t start = now_ + chance_.around(10'000, 40);
     kernel.end = static_cast<std::uint64_t>(origin + start +
                                             chance_.around(static_cast<std::int64_t>(2'000 + which % 64 * 300), 8));
     kernel.name = names_[which % 64];
-    kernel.device = no_device;
+    kernel.device = ring::no_device;
     kernel.correlation = correlation_;
     kernel.grid[0] = 512;
     kernel.grid[1] = kernel.grid[2] = 1;
@@ -199,51 +204,51 @@ class speaker {
  private:
   static std::uint64_t address(std::uint64_t slot) { return 0x7f00'0000'0000 + (slot << 21); }
   void born(std::uint64_t slot) {
-    alloc_record alloc{};
+    ring::alloc_record alloc{};
     alloc.address = address(slot);
     alloc.bytes = std::uint64_t{512} << (slot % 12);
-    alloc.device = no_device;
+    alloc.device = ring::no_device;
     alloc.layer = static_cast<std::uint8_t>(trace::layer::framework);
     alloc.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
     host_.put(now_, alloc);
   }
 
   generate::random chance_{7};
-  ring& host_;
-  ring& device_;
+  local_ring& host_;
+  local_ring& device_;
   std::uint64_t names_[64] = {};
   std::int64_t now_ = 1'000;
   std::uint64_t launches_ = 0;
   std::uint32_t correlation_ = 0;
 };
 
-/// A program and the rings that it writes to, with what takes them from there to a file.
+/// A program with its rings, and the writer that moves their records to a file.
 struct recording_program {
   explicit recording_program(trace::file_writer& writer) : rows(writer, clock_anchor{0, origin, 0}, {}) {
-    producer_identity who;
+    writer::producer_identity who;
     who.pid = who.start_time = who.image = 1;
-    recorded_process& process = rows.add_process(who, 1);
-    host = std::make_unique<ring>(std::size_t{1} << 23, process);
-    device = std::make_unique<ring>(std::size_t{1} << 23, process);
-    thread_record introduction{};
+    writer::recorded_process& process = rows.add_process(who, 1);
+    host = std::make_unique<local_ring>(std::size_t{1} << 23, process);
+    device = std::make_unique<local_ring>(std::size_t{1} << 23, process);
+    ring::thread_record introduction{};
     introduction.tid = 1;
     host->put(0, introduction);
     introduction.tid = 2;
     device->put(0, introduction);
     says = std::make_unique<speaker>(*host, *device);
   }
-  /// Takes what is in the rings. False if that failed.
+  /// Drains the rings. Returns false on failure.
   bool take() {
     if (!rows.take(host->source, *host->reader) || !rows.take(device->source, *device->reader)) return false;
     rows.advance({0, origin + says->now(), 0});
     return true;
   }
-  assembler rows;
-  std::unique_ptr<ring> host, device;
+  writer::record_decoder rows;
+  std::unique_ptr<local_ring> host, device;
   std::unique_ptr<speaker> says;
 };
 
-/// Writes a file as a recorder does while a program makes `rate` events a second.
+/// Writes a file like a recorder while a program generates `rate` events per second.
 int write_live(const char* path, double rate, double seconds) {
   auto created = trace::file_writer::create(path);
   if (!created) {
@@ -259,7 +264,7 @@ int write_live(const char* path, double rate, double seconds) {
   for (double now = 0; now < seconds;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     now = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    // No more than the rings hold, however long this process slept.
+    // Emits at most what the rings hold, however long this process slept.
     for (int i = 0; i < 10'000 && said < now * rate; ++i) said += static_cast<double>(program.says->launch());
     if (!program.take()) return 1;
     if (std::chrono::steady_clock::now() - flushed < flush_period) continue;
@@ -278,10 +283,10 @@ int write_from_rings(std::uint64_t events) {
   recording_program program(writer);
   double seconds = 0;
   std::uint64_t said = 256;
-  // As often as a recorder that has nothing to wait for.
+  // Flushes as often as an idle recorder.
   const double flush_period = std::chrono::duration<double>(session_options{}.flush_period).count();
   double flushed = 0;
-  // About as much as a busy program says in a turn of 20 ms.
+  // About as much as a busy program emits in a pass of 20 ms.
   constexpr int launches_a_turn = 2'000;
   while (said < events) {
     for (int i = 0; i < launches_a_turn; ++i) said += program.says->launch();
@@ -303,37 +308,37 @@ int write_from_rings(std::uint64_t events) {
   return 0;
 }
 
-/// Emits what a training does, for one launch after another.
+/// Emits a training's records, one launch after another.
 class emitter {
  public:
   emitter() {
     for (std::uint64_t i = 0; i < 64; ++i)
-      names_[i] =
-          intern(("void at::native::vectorized_elementwise_kernel<4, functor_" + std::to_string(i) + ">(int)").c_str());
+      names_[i] = ring::intern(
+          ("void at::native::vectorized_elementwise_kernel<4, functor_" + std::to_string(i) + ">(int)").c_str());
     for (std::uint64_t i = 0; i < 256; ++i) born(i);
   }
-  /// Returns how many events that is.
+  /// Emits one launch. Returns its number of events.
   std::uint64_t launch() {
     const std::uint64_t which = launches_++, slot = chance_.below(256);
-    emit_framework_free(collector::now(), address(slot));
+    emit_framework_free(ring::now(), address(slot));
     born(slot);
-    auto touch = record_at<touch_record>(collector::now());
+    auto touch = record_at<ring::touch_record>(ring::now());
     touch.name = names_[which % 64];
     touch.correlation = static_cast<std::uint32_t>(launches_);
     touch.count = 5;
     std::uint64_t touched[5];
     for (std::uint64_t i = 0; i < 5; ++i) touched[i] = address((slot + 13 * i) % 256);
     emit_touch(touch, touched);
-    auto call = record_at<api_call_record>(touch.header.time);
-    call.end = collector::now();
+    auto call = record_at<ring::api_call_record>(touch.header.time);
+    call.end = ring::now();
     call.name = names_[0];
     call.correlation = touch.correlation;
     call.context = 1;
     emit(call);
-    auto kernel = record_at<kernel_record>(call.end);
-    kernel.end = collector::now();
+    auto kernel = record_at<ring::kernel_record>(call.end);
+    kernel.end = ring::now();
     kernel.name = names_[which % 64];
-    kernel.device = no_device;
+    kernel.device = ring::no_device;
     kernel.correlation = touch.correlation;
     kernel.grid[0] = 512;
     kernel.grid[1] = kernel.grid[2] = kernel.block[1] = kernel.block[2] = 1;
@@ -345,7 +350,7 @@ class emitter {
  private:
   static std::uint64_t address(std::uint64_t slot) { return 0x7f00'0000'0000 + (slot << 21); }
   static void born(std::uint64_t slot) {
-    emit_framework_alloc(collector::now(), address(slot), std::uint64_t{512} << (slot % 12), 0, 0, no_device);
+    emit_framework_alloc(ring::now(), address(slot), std::uint64_t{512} << (slot % 12), 0, 0, no_device);
   }
   generate::random chance_{7};
   std::uint64_t names_[64] = {};
@@ -353,11 +358,11 @@ class emitter {
 };
 
 int write_session(const char* path, double events, double rate, std::uint64_t reorder_from) {
-  session_options options;
+  writer::session_options options;
   if (reorder_from != 0) options.reorder_from = reorder_from;
-  auto begun = session::start(path, options);
-  if (!begun || !collector::start(begun->socket_name().c_str(),
-                                  {.clock = clock_kind::monotonic_ns, .ring_bytes = std::size_t{1} << 24})) {
+  auto begun = writer::session::start(path, options);
+  if (!begun || !ring::start(begun->socket_name().c_str(),
+                             {.clock = ring::clock_kind::monotonic_ns, .ring_bytes = std::size_t{1} << 24})) {
     std::fprintf(stderr, "trace_writing: %s\n", begun ? "no connection" : begun.error().to_string().c_str());
     return 1;
   }
@@ -369,10 +374,10 @@ int write_session(const char* path, double events, double rate, std::uint64_t re
   emitter says;
   while (said < events) {
     const double due = std::min(events, seconds_since(begin) * rate);
-    while (said < due && has_room(std::size_t{1} << 12)) said += static_cast<double>(says.launch());
+    while (said < due && ring::has_room(std::size_t{1} << 12)) said += static_cast<double>(says.launch());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  collector::stop();
+  ring::stop();
   timespec own{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
   const double own_seconds = static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec);

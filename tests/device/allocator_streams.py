@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Request streams for PyTorch's caching allocator, each a program of its own.
+"""Request streams for PyTorch's caching allocator, each a separate program.
 
     allocator_streams.py list
-    allocator_streams.py STREAM      prints one JSON line with the allocator's own figures
+    allocator_streams.py STREAM      prints one JSON line with the allocator's own metrics
 
-The requests of a stream do not depend on the clock or on addresses, so that runs under different settings of PYTORCH_CUDA_ALLOC_CONF can be
-compared. A stream that runs out of memory ends there and says so: {"out_of_memory": true}. Exit status 77: no PyTorch or no GPU.
+A stream's requests do not depend on the clock or on addresses, so that runs under different settings of
+PYTORCH_CUDA_ALLOC_CONF can be compared. A stream that runs out of memory ends there and reports {"out_of_memory":
+true}. Exit status 77: no PyTorch or no GPU.
 """
 import json
 import os
@@ -37,14 +38,14 @@ def take(size):
 
 
 def limit_to(size):
-    """Sizes, not fractions: machines differ in their memory."""
+    """Sizes in bytes, not fractions: machines differ in their memory."""
     total = torch.cuda.mem_get_info()[1]
     torch.cuda.set_per_process_memory_fraction(size / total)
     return int(size / total * total)
 
 
 def churn(rng, sizes, steps, most):
-    """Allocates `sizes(rng)` again and again, and frees blocks at random while more than `most` bytes are live."""
+    """Allocates `sizes(rng)` repeatedly, and frees blocks at random while more than `most` bytes are live."""
     live, total = [], 0
     for _ in range(steps):
         size = sizes(rng)
@@ -70,7 +71,7 @@ def growing():
 
 @stream
 def growing_pairs():
-    """Two buffers, each made longer by a copy, as a cache of keys and values is."""
+    """Two buffers, each repeatedly extended by a copy, like a cache of keys and values."""
     caches = [take(2 * MIB) for _ in range(12)]
     for step in range(40):
         for i in range(len(caches)):
@@ -81,7 +82,7 @@ def growing_pairs():
 
 @stream
 def random_sizes():
-    """Sizes over five orders of magnitude, freed at random."""
+    """Sizes across five orders of magnitude, freed at random."""
     churn(random.Random(1), lambda r: int(2 ** r.uniform(9, 26)), 4000, 1 * GIB)
 
 
@@ -105,7 +106,7 @@ def odd_frees():
 
 @stream
 def big_and_small():
-    """Large blocks between many small ones that live longer."""
+    """Large blocks between many small ones that are freed later."""
     rng = random.Random(3)
     small = []
     for _ in range(150):
@@ -120,7 +121,7 @@ def big_and_small():
 
 @stream
 def small_only():
-    """Nothing above 1 MiB: the small pool alone."""
+    """Nothing above 1 MiB: only the small pool."""
     rng = random.Random(4)
     for _ in range(6):
         live = churn(rng, lambda r: int(2 ** r.uniform(5, 20)), 3000, 160 * MIB)
@@ -145,7 +146,7 @@ def between_one_and_ten():
 
 @stream
 def two_streams():
-    """Allocations on two streams: what one freed the other cannot use."""
+    """Allocations on two streams: neither can use the blocks that the other freed."""
     rng = random.Random(7)
     side = torch.cuda.Stream()
     here, there = [], []
@@ -164,7 +165,7 @@ def two_streams():
 
 @stream
 def used_elsewhere():
-    """Blocks that another stream uses: they are free again only when that stream is done."""
+    """Blocks that another stream uses: they become free only when that stream is done."""
     rng = random.Random(8)
     side = torch.cuda.Stream()
     for step in range(80):
@@ -181,7 +182,7 @@ def used_elsewhere():
 
 @stream
 def graph():
-    """A captured graph has a private pool; the program goes on in the common one."""
+    """A captured graph has a private pool; the program continues in the common one."""
     model = nn.Sequential(*[nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(6)]).cuda()
     x = torch.randn(512, 1024, device="cuda")
     side = torch.cuda.Stream()
@@ -208,7 +209,7 @@ def graph():
 
 @stream
 def empty_cache():
-    """Two phases of other sizes, with torch.cuda.empty_cache between them and in the middle of each."""
+    """Two phases with different sizes, with torch.cuda.empty_cache between them and in the middle of each."""
     rng = random.Random(9)
     for unit in (3, 5, 7):
         live = churn(rng, lambda r: unit * MIB * r.randrange(1, 12) + r.randrange(0, 64 * KIB), 200, 600 * MIB)
@@ -222,7 +223,7 @@ def empty_cache():
 
 @stream
 def near_the_limit():
-    """As much as the process may have: the cache is emptied again and again."""
+    """As much as the process may have: the cache is emptied repeatedly."""
     limit_to(800 * MIB)
     rng = random.Random(10)
     for step in range(30):
@@ -233,7 +234,7 @@ def near_the_limit():
 
 @stream
 def near_the_limit_random():
-    """Random sizes below a limit of less than twice what is live."""
+    """Random sizes below a limit of less than twice the live bytes."""
     limit_to(1850 * MIB)
     churn(random.Random(11), lambda r: int(2 ** r.uniform(20, 27)), 1500, 1 * GIB)
 
@@ -245,7 +246,7 @@ def limit_not_reached():
     churn(random.Random(11), lambda r: int(2 ** r.uniform(20, 27)), 1500, 1 * GIB)
 
 
-# --- nets --------------------------------------------------------------------------------------------------------------
+# --- networks ---------------------------------------------------------------------------------------------------------
 
 
 class Block(nn.Module):
@@ -297,13 +298,13 @@ def train(lengths, batch=16):
 
 @stream
 def training():
-    """A small transformer with AdamW, all steps alike."""
+    """A small transformer with AdamW; all steps are the same."""
     train([256] * 8)
 
 
 @stream
 def training_lengths():
-    """The same with sequences of another length in each step."""
+    """The same with a different sequence length in each step."""
     rng = random.Random(12)
     train([rng.randrange(64, 512) for _ in range(25)])
 
@@ -321,7 +322,7 @@ def training_and_evaluation():
 
 @stream
 def batches():
-    """Inference with batches and lengths as requests bring them."""
+    """Inference with the batch sizes and lengths of incoming requests."""
     rng = random.Random(13)
     model = Net().cuda().eval()
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Small trainings of a given batch size, for run-batch: what PyTorch allocates and reserves at its peak.
+"""Small trainings with a given batch size, for run-batch: PyTorch's allocated and reserved bytes at the peak.
 
     batch_trainings.py transformer|cnn|mlp BATCH [--steps N]
 

@@ -1,7 +1,7 @@
-// bench_calls: what one CUDA call costs on the host, in ns: the median of batches. One JSON line.
+// bench_calls: the host time of one CUDA call in ns: the median of batches. One JSON line.
 //
 //   bench_calls [BATCHES]     run it bare and recorded, interleaved, and compare (tests/device/bench-capture does)
-//   bench_calls --wait        say {"ready"}, and measure once for each line that comes (tests/device/bench_recorder.py)
+//   bench_calls --wait        print {"ready"}, and measure once for each input line (tests/device/bench_recorder.py)
 
 #include <cuda_runtime.h>
 #include <unistd.h>
@@ -42,7 +42,8 @@ static double median_ns(int batches, int calls, const std::function<void()>& one
   return times[batches / 2];
 }
 
-/// The calls of one copy from pinned memory, and the copy itself: the host waits for the device after a few.
+/// Times the call for one copy from pinned memory, and the whole copy: for the latter, the host waits for the device
+/// after every few copies.
 static double copy_ns(int batches, cudaStream_t stream, void* device, void* pinned, size_t bytes,
                       const std::function<void()>& between) {
   const int calls = bytes <= 4096 ? 200 : bytes <= (1 << 20) ? 50 : 4;
@@ -58,12 +59,12 @@ static double copy_ns(int batches, cudaStream_t stream, void* device, void* pinn
 }
 
 static void measure(int batches, cudaStream_t stream, void* device, void* pinned) {
-  // A moment between batches, in which a recorder can digest what it was told: bursts without an end lose events.
+  // A pause between batches, in which a recorder can process its events: endless bursts lose events.
   const auto drain = [&] {
     CHECK(cudaStreamSynchronize(stream));
     usleep(1000);
   };
-  // Fewer calls a batch than the queue holds: the device does not set the pace.
+  // Fewer calls per batch than the queue holds, so that the device does not limit the rate.
   const double launch = median_ns(
       batches, 500, [&] { nothing<<<1, 32, 0, stream>>>(); }, drain);
   auto* const floats = static_cast<float*>(device);
@@ -89,7 +90,7 @@ static void measure(int batches, cudaStream_t stream, void* device, void* pinned
         CHECK(cudaFreeAsync(p, stream));
       },
       drain);
-  // Done, not only asked for: what a recorder does at the call may hide behind a large copy, or not.
+  // Completed, not only enqueued: a recorder's work during the call may or may not overlap with a large copy.
   const double copied[] = {copy_ns(batches, stream, device, pinned, 4096, drain),
                            copy_ns(batches, stream, device, pinned, size_t{1} << 20, drain),
                            copy_ns(batches, stream, device, pinned, largest_copy, drain)};

@@ -1,6 +1,7 @@
-// What CUPTI itself costs, with as little of our own as can be: the callbacks and records of a mode asked for, counted and thrown
-// away. For bench_recorder.py, in the place of the capture library (CUDA_INJECTION64_PATH). BENCH_CUPTI names parts: launches,
-// allocations, copies (their callbacks), copy-records, graph-records, kernel-records; without any, CUPTI is subscribed to and no more.
+// The cost of CUPTI itself, with minimal code of our own: enables the callbacks and records of a mode, counts them and
+// discards them. For bench_recorder.py, in place of the capture library (CUDA_INJECTION64_PATH). BENCH_CUPTI names
+// parts: launches, allocations, copies (their callbacks), copy-records, graph-records, kernel-records; without any, it
+// only subscribes to CUPTI.
 #include <cuda.h>
 #include <cupti.h>
 #include <pthread.h>

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""What recording costs, on a machine with an NVIDIA GPU: ./dev bench recorder
+"""The cost of recording, on a machine with an NVIDIA GPU: ./dev bench recorder
 
     bench_recorder.py [PROGRAM]        (default build/release/sluice, with libsluice_capture.so beside it)
 
-All variants of a program (bare, recorded, watched by others) run beside each other and take turns, so that each is compared with a
-bare run of the same seconds; a figure is the median over the rounds. `bare again` is a second bare process: what it shows is
-noise. What memory mode costs steps that the host bounds is measured once more in pairs: one process switches its recorder off and on
-every few steps, and only it runs while it does. That tells differences of 2 or 3 % in some twenty rounds, the other way 8 %; but what
-costs time without doing anything (the functions that pass calls on, the threads that wait) is in both halves. Needs nvcc, g++, libcupti and a python3 that holds PyTorch. Prints a table; recorder.json and the table go to $OUT.
-    ROUNDS=9    how often each variant has its turn (7 at least)
+All variants of a program (bare, recorded, under other recorders) run side by side and take turns, so that each is
+compared with a bare run within the same seconds; results are medians over the rounds. `bare again` is a second bare
+process: its difference is noise. For steps that the host bounds, the cost of memory mode is measured again in pairs:
+one process switches its recorder off and on every few steps, while nothing else runs. That resolves differences of 2 or
+3 % in some twenty rounds, compared with 8 % otherwise; but passive costs (the functions that forward calls, the waiting
+threads) are in both halves. Needs nvcc, g++, libcupti and a python3 with PyTorch. Prints a table; recorder.json and the
+table go to $OUT.
+    ROUNDS=9    number of turns of each variant (7 at least)
     ONLY=mlp,transformer   only these pieces of work (calls, mlp, mlp_wide, transformer, graph, empty, operator, mlp_paired,
                 transformer_paired), and not the disk
-    CORE=1      only what the budgets are about, so that fewer processes share the machine
-    PROCESSES=3 how many processes each of the variants has that the budgets are about: where a process and its caches come to lie
-                makes its steps some percent faster or slower for as long as it lives, which one process cannot tell from recording
+    CORE=1      only the measurements with budgets, so that fewer processes share the machine
+    PROCESSES=3 number of processes for each variant with a budget: the memory placement of a process and its caches
+                makes its steps some percent faster or slower throughout, which a single process cannot separate from
+                recording
 """
 import json
 import os
@@ -33,15 +36,15 @@ ROUNDS = max(7, int(os.environ.get("ROUNDS", "9")))
 CORE = bool(os.environ.get("CORE"))
 ONLY = [work for work in os.environ.get("ONLY", "").split(",") if work]
 PROCESSES = max(1, int(os.environ.get("PROCESSES", "3")))
-# All of them on the same few cores: one runs at a time, and cores of a shared machine differ.
+# All variants run on the same few cores: only one runs at a time, and the cores of a shared machine differ.
 CORES = set(sorted(os.sched_getaffinity(0))[:8])
 CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 WORK = tempfile.mkdtemp(prefix="bench-recorder-")
 
-# Of one round: how many steps or calls.
+# Steps or calls per round.
 PAIRED = ("mlp_paired", "transformer_paired")
 COUNTS = {"mlp_paired": 60, "transformer_paired": 30, "mlp": 200, "mlp_wide": 100, "transformer": 60, "graph": 150, "empty": 20000, "operator": 20000}
-# PyTorch's profiler takes seconds to digest many.
+# Fewer for PyTorch's profiler, which takes seconds to process many steps.
 COUNTS_WATCHED = {"mlp": 60, "mlp_wide": 60, "transformer": 20, "graph": 60, "empty": 4000, "operator": 4000}
 
 
@@ -54,7 +57,7 @@ def recorded(run, name, *options):
 
 
 class Process:
-    """One process that measures when it is told to."""
+    """One process that measures on request."""
 
     def __init__(self, name, command, environment, number):
         self.name = f"{name} {number}"
@@ -97,7 +100,7 @@ class Process:
 
 
 class Variant:
-    """A way of running a program: some processes of it. `command(number)` is the command of each."""
+    """A way of running a program, with several processes. `command(number)` is the command of each."""
 
     def __init__(self, name, command, environment=None, counts=None, processes=1, paired=False):
         self.name, self.counts, self.paired = name, counts or COUNTS, paired
@@ -123,7 +126,7 @@ def build():
 
 
 def libcupti():
-    """The toolkit's. Where PyTorch has loaded its own of the same version, the loader takes that."""
+    """The toolkit's library. If PyTorch has loaded its own of the same version, the loader uses that."""
     found = [f"{root}/{name}" for root in (f"{CUDA}/targets/x86_64-linux/lib", f"{CUDA}/lib64", f"{CUDA}/extras/CUPTI/lib64")
              for name in ("libcupti.so.13", "libcupti.so.12", "libcupti.so") if os.path.exists(f"{root}/{name}")]
     if not found:
@@ -143,7 +146,7 @@ def without(parts):
     return {"SLUICE_CAPTURE_WITHOUT": parts}
 
 
-# What of memory mode costs how much: the same with parts left out.
+# Variants of memory mode without some of its parts, to measure the cost of each part.
 PARTS = ["touches", "launches", "copies", "graphs", "migrations", "copies,graphs,migrations",
          "copies,graphs,migrations,launches", "flushes,samples"]
 
@@ -195,10 +198,10 @@ def torch_variants():
 
 
 def take_turns(variants, works, line_of, figures_of):
-    """{work: {variant: [figure of each round, the mean of its processes]}}; a round that failed is None."""
+    """{work: {variant: [result of each round, the mean of its processes]}}; a round that failed is None."""
     for variant in variants:
         variant.answer()
-    # Those of one variant are spread over the round, and each round another goes first.
+    # Processes of one variant are spread over the round, and each round starts with a different one.
     waves = max(len(variant.processes) for variant in variants)
     order = [(variant, variant.processes[wave]) for wave in range(waves) for variant in variants if wave < len(variant.processes)]
     results = {}
@@ -214,7 +217,8 @@ def take_turns(variants, works, line_of, figures_of):
             for (name, variant), figures in answers.items():
                 mean = None if None in figures else statistics.fmean(figures)
                 results.setdefault(name, {}).setdefault(variant, []).append(mean)
-        write({"results": {name: compare(rounds) for name, rounds in results.items()}}, "recorder-so-far")  # Should it be killed.
+        # Intermediate results, in case the run is killed.
+        write({"results": {name: compare(rounds) for name, rounds in results.items()}}, "recorder-so-far")
     for variant in variants:
         variant.end()
     return results
@@ -234,9 +238,9 @@ def measure_torch():
 
 
 def compare(rounds):
-    """For each variant: its median, and the median over the rounds of what it was above the bare run of that round."""
+    """For each variant: its median, and the median over the rounds of its excess over the bare run of that round."""
     bare = rounds.get("bare")
-    if bare is None:  # In pairs: what is measured are per cents.
+    if bare is None:  # Measured in pairs: the results are percentages.
         return {name: paired_figure(figures) for name, figures in rounds.items() if any(f is not None for f in figures)}
     out = {}
     for name, figures in rounds.items():
@@ -254,7 +258,7 @@ def paired_figure(figures):
 
 
 def disk():
-    """Bytes an event of a real training, whole file, stacks included."""
+    """Bytes per event of a real training, for the whole file, stacks included."""
     out = {}
     for model in ("gpt", "mlp"):
         for mode in ("memory", "timeline"):
@@ -272,7 +276,7 @@ def disk():
 
 
 def ring():
-    """Nanoseconds to put one event into the ring, where the benchmark was brought along."""
+    """Nanoseconds to put one event into the ring, if the benchmark is available."""
     program = os.path.join(os.path.dirname(SLUICE), "bench", "bench_ring")
     if not os.access(program, os.X_OK):
         return {}
@@ -283,7 +287,7 @@ def ring():
         return {}
 
 
-BUDGETS = [  # what, work, variant, most, in what
+BUDGETS = [  # name, work, variant, maximum, unit
     ("MLP + Adam step, memory", "mlp", "memory", 1, "%"),
     ("MLP + Adam step, timeline", "mlp", "timeline", 2, "%"),
     ("MLP + Adam step, wide: the GPU is the bound, memory", "mlp_wide", "memory", 1, "%"),
@@ -305,7 +309,7 @@ COPIED = {"copied_4k": "4 KiB", "copied_1m": "1 MiB", "copied_64m": "64 MiB"}
 
 
 def duplicates_lines(results):
-    """What --find-duplicates costs: each copy beside the same one recorded without it, in the same round."""
+    """The cost of --find-duplicates: each copy compared with the same copy recorded without it, in the same round."""
     lines = []
     for work, size in COPIED.items():
         of = results.get(work, {})
@@ -335,7 +339,7 @@ def table(results, on_disk, in_ring):
             continue
         field = "more_percent" if kind == "%" else "more"
         more = of[variant][field]
-        # What CUPTI takes for the same kinds of callbacks and records, whoever asks for them: no recorder on it takes less.
+        # CUPTI's cost for the same kinds of callbacks and records: a lower bound for any recorder based on it.
         floor = of.get("CUPTI, memory" if variant.startswith("memory") else "CUPTI, timeline")
         floor = "" if floor is None else f"{floor[field]:+.2f} {kind}"
         noise = f"{of['bare again'][field]:+.2f} {kind}" if "bare again" in of else ""

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The PyTorch side of bench_recorder.py: waits for a line naming a piece of work and how often, does it, answers with one JSON line.
+"""The PyTorch side of bench_recorder.py: reads lines with a piece of work and a count, runs it, and replies with one
+JSON line.
 
     bench_work.py [--watch profiler-cuda|profiler-all|history]
 
-`--watch`: PyTorch's own recorders, over each piece of work. `mlp_paired` and `transformer_paired` switch the recorder of this process
-off and on every few steps: neither where things lie in memory nor other processes make a difference then.
+`--watch`: PyTorch's own recorders, during each piece of work. `mlp_paired` and `transformer_paired` switch this
+process's recorder off and on every few steps, which excludes differences in memory placement and between processes.
 """
 import argparse
 import contextlib
@@ -74,7 +75,7 @@ def graph(device):
 
 
 def timed_steps(step, at_once=1):
-    """Microseconds a step, with a wait for the device after each so many; the mean, as every hiccup counts."""
+    """Mean microseconds per step, with periodic waits for the device; the mean, so that every delay counts."""
 
     def run(count):
         for _ in range(max(3, count // 10)):
@@ -93,11 +94,12 @@ def timed_steps(step, at_once=1):
 
 
 class RecorderSwitch:
-    """Turns the recorder in this process off and on, by variables of its library, which must not be stripped. While it is off, its
-    functions only pass calls on, and blocks that appear and go are not told. For memory mode without CUPTI."""
+    """Turns the recorder in this process off and on, through variables of its library, which must not be stripped.
+    While it is off, its functions only forward calls, and allocations and frees are not recorded. For memory mode
+    without CUPTI."""
 
-    # In the order in which they are turned on.
-    NAMES = [("phase", r"collector6detail13current_phaseE$", ctypes.c_uint32),
+    # Listed in the order in which they are switched on.
+    NAMES = [("phase", r"ring6detail13current_phaseE$", ctypes.c_uint32),
              ("watching", r"entry_points12_GLOBAL__N_1L?8watchingE$", ctypes.c_uint8),
              ("launches", r"entry_points12_GLOBAL__N_1L?27launches_leave_touches_onlyE$", ctypes.c_uint8)]
 
@@ -122,8 +124,9 @@ class RecorderSwitch:
 
 
 def paired_steps(step):
-    """Per cent that a step takes longer with the recorder on than with it off: of the mean, the median and the fastest tenth."""
-    each = 5  # Steps between two switches, besides the first, which does not count.
+    """Percent by which a step takes longer with the recorder on than off: of the mean, the median and the fastest
+    tenth."""
+    each = 5  # Steps between two switches, not counting the first.
 
     def timed():
         begin = time.perf_counter_ns()
@@ -152,7 +155,7 @@ def paired_steps(step):
 
 
 def timed_calls(call):
-    """Nanoseconds a call, in batches that the queue holds."""
+    """Nanoseconds per call, in batches that the queue holds."""
 
     def run(count):
         batch, times = 500, []

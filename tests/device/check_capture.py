@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares reports of recordings with what the recorded programs say of themselves. Used by run-capture.
+"""Compares reports of recordings with the recorded programs' own output. Used by run-capture.
 
     check_capture.py program REPORT.json LEDGER      journal_program's ledger, exactly
-    check_capture.py memory REPORT.json LEDGER       the same in memory mode: without what graphs do, and without kernels
-    check_capture.py torch REPORT.json TRAIN.json    train.py's own figures
-    check_capture.py killed REPORT.json              journal_program killed at its end: all of it is there, 7 MiB is held
+    check_capture.py memory REPORT.json LEDGER       the same in memory mode: without graph work and kernels
+    check_capture.py torch REPORT.json TRAIN.json    train.py's own metrics
+    check_capture.py killed REPORT.json              journal_program killed at its end: all is recorded, 7 MiB is live
 """
 import json
 import sys
@@ -63,7 +63,7 @@ def program(report, ledger, graphs_too=True):
     h2d = [sum(x) for x in zip(ledger["copy_h2d"], ledger["copy_h2a"], ledger["graph_copy_h2d"])]
     batch = ledger.get("batch_copy_h2d", [0, 0])
     recorded = transfers(report, "h2d")
-    # CUPTI tells a batch as one record or as one for each copy.
+    # CUPTI reports a batch as one record, or as one record per copy.
     check("host to device, count", recorded[0], h2d[0] + 1, recorded[0] in (h2d[0] + 1, h2d[0] + batch[0]))
     check("host to device, bytes", recorded[1], h2d[1] + batch[1])
     check_pair("device to host", transfers(report, "d2h"), ledger["copy_d2h"])

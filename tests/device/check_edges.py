@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares reports of edge_program's recordings with what it did. Used by run-edges.
+"""Compares reports of edge_program's recordings with the program's actions. Used by run-edges.
 
     check_edges.py WHAT REPORT.json DEVICES MODE      WHAT: fault, peer, ipc, around, batch, graph, children, beside
 """
@@ -54,14 +54,16 @@ def fault(report, devices, mode):
 def peer(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
     if devices > 1:
-        # By CUPTI, or in memory mode by the management library: 18 links of an H200 carry 425 GB/s one way.
+        # The peak comes from CUPTI, or in memory mode from the management library: 18 links of an H200 carry
+        # 425 GB/s one way.
         for device in report["devices"]:
             peak = device["link"]["nvlink_peak_bytes_per_second"]
             check(f"NVLink's peak of GPU {device['ordinal']}, GB/s", peak and peak / 1e9, "some", bool(peak))
     if mode == "memory":
         return
     way = "p2p" if devices > 1 else "d2d"
-    copied = (8 + 9 + 10 + 11 + 12 + 5 * 200) * MIB  # Before access was allowed: through the host, as two copies.
+    # Before peer access was enabled, a copy went through the host, as two copies.
+    copied = (8 + 9 + 10 + 11 + 12 + 5 * 200) * MIB
     check(f"{way}, bytes", total(report, way, "bytes"), copied)
 
 

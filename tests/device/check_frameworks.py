@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares a recording's report with what a framework said of itself, step by step, to the byte. Used by run-frameworks.
+"""Compares a recording's report with a framework's own metrics, step by step, to the byte. Used by run-frameworks.
 
     check_frameworks.py native|expandable|async|cupy|numba|rmm|rmm-async REPORT.json SAID.json
     check_frameworks.py jax-segments|jax-platform|jax-cuda_async REPORT.json SAID.json
@@ -24,7 +24,7 @@ def counter(mark, name):
 
 
 def figures(what, mark):
-    """What the recording has for a step: {name: (figure, name of the framework's own)}."""
+    """The recording's metrics for a step: {name: (metric, name of the framework's own)}."""
     if what == "native":
         return {
             "blocks, bytes": (total(mark, "framework", "device"), "allocated"),
@@ -60,7 +60,7 @@ def figures(what, mark):
 
 
 def check_stacks(report):
-    """At the peak each block has a line, those that a backward pass made included; nothing is left without a stack."""
+    """At the peak each block has a line, including blocks of a backward pass; every block has a stack."""
     rows = [m["by_line_at_maximum"] for m in report["memory"] if m["layer"] == "framework" and m.get("by_line_at_maximum")]
     lines = [line for row in rows for line in row["lines"]]
     inferred = {"the forward line": 0, "the call of backward()": 0}
@@ -78,8 +78,8 @@ def check_stacks(report):
 
 
 def jax_figure(what, mark):
-    """What XLA holds of the driver, and by which name JAX says the same. Around it lies what CUDA libraries and XLA's own
-    constants take from the driver, which JAX does not count: the same at each step."""
+    """The memory that XLA holds from the driver, and JAX's name for it. In addition, CUDA libraries and XLA's own
+    constants allocate from the driver, which JAX does not count: the same amount at each step."""
     if what == "jax-cuda_async":
         return total(mark, "pool", "device"), "in_use"
     if what == "jax-platform":
@@ -88,7 +88,8 @@ def jax_figure(what, mark):
 
 
 def check_jax(what, report, said, marks):
-    """After a few steps everything is compiled and nothing else comes: from there on to the byte, step by step."""
+    """After a few steps everything is compiled and nothing else is allocated: from then on exact to the byte, step by
+    step."""
     failures, rows = 0, []
     for step in said["steps"]:
         if step["step"] in marks:
@@ -113,7 +114,7 @@ def check_jax(what, report, said, marks):
 
 
 def check_steps(what, report, said, process=None):
-    """Step by step; `process`: its number in the recording, or None if there is but one."""
+    """Step by step; `process`: its number in the recording, or None if there is only one."""
     failures, differences = 0, {}
     marks = {m["step"]: m for m in report["marks"] if m["step"] is not None and process in (None, m["process"])}
     missing = [s["step"] for s in said["steps"] if s["step"] not in marks]
@@ -125,7 +126,7 @@ def check_steps(what, report, said, process=None):
         if step["step"] not in marks:
             continue
         for name, (recorded, own) in figures(what, marks[step["step"]]).items():
-            # PyTorch states its totals with a block: nothing is stated when the cache is emptied.
+            # PyTorch reports its totals with a block; it reports nothing when the cache is emptied.
             if name == "counter, reserved" and step.get("emptied"):
                 continue
             differences.setdefault(name, []).append((step["step"], recorded, step[own]))

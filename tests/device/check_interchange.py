@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Arrays to and from other libraries by DLPack and the CUDA array interface: no copy, and each deleter called exactly once.
+"""Exchanges arrays with other libraries by DLPack and the CUDA array interface: no copy, and each deleter called
+exactly once.
 
     check_interchange.py LIBRARY [--alone]     LIBRARY: libsluice_interchange.so
 
-First with a producer of its own, which counts (on the simulated device too); then, unless --alone, with CuPy and PyTorch on the GPU.
-Prints what it found, and "all as expected" or what was not.
+First with the script's own producer, which counts calls (also on the simulated device); then, unless --alone, with CuPy
+and PyTorch on the GPU.
+Prints its results, and "all as expected" or the deviations.
 """
 import argparse
 import ctypes
@@ -40,7 +42,7 @@ def refused(what, action, *words):
         expect(all(word in str(error) for word in words), f"{what} is refused: {error}")
 
 
-# A producer of our own -------------------------------------------------------------------------------------------------------------------
+# The script's own producer --------------------------------------------------------------------------------------------
 
 class Tensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
@@ -61,7 +63,7 @@ class Versioned(ctypes.Structure):
 
 
 class Producer:
-    """Hands the memory of `array` out as another library would, and counts the calls of its deleter."""
+    """Exports the memory of `array` as another library would, and counts the calls of its deleter."""
 
     def __init__(self, array, versioned, **changes):
         self.deleted = 0
@@ -127,11 +129,11 @@ def check_alone():
             self.__cuda_array_interface__ = {**memory.__cuda_array_interface__, **changes}
     refused("stream 0", lambda: sluice_arrays.from_cai(Changed(stream=0)), "legacy")
     refused("a mask", lambda: sluice_arrays.from_cai(Changed(mask=1)), "masked")
-    refused("big endian elements", lambda: sluice_arrays.from_cai(Changed(typestr=">i4")), "little endian")
+    refused("big endian elements", lambda: sluice_arrays.from_cai(Changed(typestr=">i4")), "little-endian")
     expect(sluice_arrays.from_cai(Changed(data=(memory.data, True))).read_only, "read-only is kept")
     expect(sluice_arrays.from_cai(Changed(stream=None, strides=None)).shape == (4, 5), "no stream, no strides")
 
-    # The source goes with the last of what was made of it, whoever has that.
+    # The source is freed with the last object made from it, whoever holds it.
     for versioned in (False, True):
         kind = "versioned" if versioned else "unversioned"
         source = Changed()

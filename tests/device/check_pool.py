@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether a recording shows the pool of libsluice_pool.so at work: check_pool.py REPORT.json WHO (for run-runtime)."""
+"""Checks that a recording shows the pool of libsluice_pool.so in use: check_pool.py REPORT.json WHO (for
+run-runtime)."""
 import json
 import sys
 

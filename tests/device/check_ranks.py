@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Compares what a recording of ranks.py says of each rank with what the ranks themselves said.
+"""Compares a recording of ranks.py with the ranks' own metrics.
 
     check_ranks.py SLUICE RECORDING TRUTH
 
-Each rank's peak equals torch's to the byte; its steps are the loop's; the ranks that waited for a late one waited as long as it was late,
-within a fifth, and up to a fifth of the hosts' time beyond, for where devices wait for their hosts, ranks wait for the slowest of these; the
-late one hardly; a finding names the late rank, and there is none where no rank was late, unless the host of one took a tenth longer for its
-steps than that of another. With fsdp2, devices mostly wait for their hosts: there the others wait at least as long as one was late, and that
-one less than half of that. The stages of a pipeline also wait for each other by design. Exit status 1 if one of these fails.
+Each rank's peak must equal torch's to the byte, and its steps must be the loop's. If a rank is late, the others must
+wait as long as it was late, within a fifth, plus at most a fifth of the hosts' time, because devices also wait for
+their hosts, and ranks for the slowest host; the late rank must hardly wait. A finding must name the late rank. Without
+a late rank there must be no finding, unless one rank's host took a tenth longer for its steps than another's. With
+fsdp2, devices mostly wait for their hosts: there the others must wait at least as long as a rank was late, and that
+rank less than half as long. The stages of a pipeline also wait for each other by design. Exit status 1 if a check
+fails.
 """
 import json
 import re

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Scores what a recording of trainings.py is taken for: categories at the peak, and steps.
+"""Scores the analysis of a recording of trainings.py: categories at the peak, and steps.
 
     check_trainings.py SLUICE RECORDING... [--details]
 
-Per process: bytes at the peak of PyTorch's memory that are in the right category, unknown, and wrong; inferred steps against the loop's.
-A block without a true category is an activation, a passing gradient, or scratch: all of these are right for it. Exit status 1 if less than
-95 % is right or unknown, or if the steps differ.
+Per process: the bytes of PyTorch's memory at the peak whose category is right, unknown, and wrong; and inferred steps
+compared with the loop's.
+A block without a true category is an activation, a temporary gradient, or scratch: each of these counts as right. Exit
+status 1 if less than 95 % is right or unknown, or if the steps differ.
 """
 import collections
 import json
@@ -20,7 +21,7 @@ def ask(sluice, path, sql):
 
 
 def truth_of(rows):
-    """The true category of each allocation. A weight stays one when a gradient is made in place of it."""
+    """The true category of each allocation. A weight remains a weight when a gradient is written in its place."""
     order = ["weight", "optimizer state", "gradient", "input"]
     all_of = collections.defaultdict(set)
     for row in rows:
@@ -57,7 +58,8 @@ def judge(sluice, path, process, details):
             wrong[true or "passing", found, block["why"], block["stack"]] += block["bytes"]
             example[block["stack"]] = block["id"]
     steps = ask(sluice, path, f'SELECT begin, "end", inferred FROM step WHERE {own} ORDER BY begin')
-    # One for one, by their begins or by their middles: a step may be found to begin elsewhere in the loop's body.
+    # Steps match one to one, by their starts or by their middles, because an inferred step may start elsewhere in
+    # the loop's body.
     alone = 0
     for moment in (lambda step: step["begin"], lambda step: (step["begin"] + step["end"]) // 2):
         hits = collections.Counter(sum(mark <= moment(step) for mark in marks) for step in steps)

@@ -1,5 +1,5 @@
-// duplicates: copies to the device and back whose contents are known, from each kind of host memory. run-duplicates records it and
-// knows what the recording must say.
+// duplicates: copies with known contents to the device and back, from each kind of host memory. run-duplicates records
+// this program and knows the expected results.
 
 #include <cuda_runtime.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ int main() {
   std::vector<unsigned> small(250, 5);
   for (int i = 0; i < 3; ++i) copy(small.data(), 1000);
 
-  // Pinned: 1 and a repeat, then another content.
+  // Pinned: 1 and a repeat, then different content.
   void* pinned = nullptr;
   CHECK(cudaMallocHost(&pinned, 4 * mib));
   fill(pinned, 4 * mib, 1);
@@ -59,7 +59,7 @@ int main() {
   fill(pinned, 4 * mib, 2);
   copy_async(pinned, 4 * mib);
 
-  // Registered: what was pinned at first, from elsewhere: a repeat.
+  // Registered: the first pinned content from another address, which is a repeat.
   void* registered = aligned_alloc(4096, 4 * mib);
   fill(registered, 4 * mib, 1);
   CHECK(cudaHostRegister(registered, 4 * mib, cudaHostRegisterDefault));
@@ -76,7 +76,7 @@ int main() {
   copy(mapped, 2 * mib);
   copy(mapped, 2 * mib);
 
-  // Pageable, and the driver has to find out that it is the host's: 1 and a repeat.
+  // Pageable, with a copy kind that leaves the driver to find out that it is host memory: 1 and a repeat.
   std::vector<unsigned> pageable(3 * mib / sizeof(unsigned));
   fill(pageable.data(), 3 * mib, 4);
   copy(pageable.data(), 3 * mib, cudaMemcpyDefault);
@@ -87,7 +87,7 @@ int main() {
     CHECK(cudaMemcpy2D(device, 1024, pageable.data(), 2048, 1024, 256, cudaMemcpyHostToDevice));
   }
 
-  // In a graph: not looked at.
+  // In a graph: not hashed.
   void* of_graph = nullptr;
   CHECK(cudaMallocHost(&of_graph, 5 * mib));
   cudaGraph_t graph = nullptr;
@@ -99,7 +99,7 @@ int main() {
   for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(ready, stream));
   CHECK(cudaStreamSynchronize(stream));
 
-  // The device writes into the source after the second copy was asked for: not the repeat that it looks like.
+  // The device writes into the source after the second copy was enqueued, so that copy only looks like a repeat.
   void* offloaded = nullptr;
   CHECK(cudaMallocHost(&offloaded, 6 * mib));
   fill(offloaded, 6 * mib, 6);
@@ -111,13 +111,13 @@ int main() {
   CHECK(cudaMemcpyAsync(device, offloaded, 6 * mib, cudaMemcpyHostToDevice, stream));
   CHECK(cudaStreamSynchronize(stream));
 
-  // Back and up again unchanged. Each has a content of its own, made on the device.
+  // Copied back and to the device again unchanged. Each has its own content, which is made on the device.
   const auto make = [&](int value, size_t bytes) {
     CHECK(cudaMemset(device, value, bytes));
     CHECK(cudaDeviceSynchronize());
   };
   std::vector<char> plain(7 * mib);
-  for (const size_t bytes : {7 * mib, size_t{1000}}) {  // Pageable; the second exact.
+  for (const size_t bytes : {7 * mib, size_t{1000}}) {  // Pageable; the hash of the second is exact.
     make(0x21, bytes);
     CHECK(cudaMemcpy(plain.data(), device, bytes, cudaMemcpyDeviceToHost));
     CHECK(cudaMemcpy(device, plain.data(), bytes, cudaMemcpyHostToDevice));
@@ -143,17 +143,17 @@ int main() {
     }
     copy_async(locked, 5 * mib);
   }
-  // Changed by the host: no round trip.
+  // Changed by the host before it returns: not a round trip.
   make(0x40, 5 * mib);
   CHECK(cudaMemcpyAsync(locked, device, 5 * mib, cudaMemcpyDeviceToHost, stream));
   CHECK(cudaStreamSynchronize(stream));
   std::memset(locked, 0x41, 5 * mib);
   copy_async(locked, 5 * mib);
-  // Freed before a wait is seen: not looked at.
+  // Freed before a wait is observed: not hashed.
   CHECK(cudaMemcpyAsync(locked, device, 5 * mib, cudaMemcpyDeviceToHost, stream));
   CHECK(cudaFreeHost(locked));
 
-  // Zeros: two sampled, one exact. Then some values between zeros, which are none.
+  // Zeros: two sampled, one exact. Then mixed values between zeros, which are not zeros.
   std::vector<float> zeros(6 * mib / sizeof(float));
   copy(zeros.data(), 6 * mib);
   copy(zeros.data(), 6 * mib);
@@ -161,7 +161,7 @@ int main() {
   for (size_t i = 5000; i < zeros.size(); i += 16384) zeros[i] = 1;
   copy(zeros.data(), 6 * mib);
 
-  // Write-combined memory may or may not be readable by the kernel; managed memory is left alone.
+  // Write-combined memory may or may not be readable by the kernel; managed memory is not read.
   void* combined = nullptr;
   CHECK(cudaHostAlloc(&combined, 1 * mib, cudaHostAllocWriteCombined));
   std::memset(combined, 9, 1 * mib);

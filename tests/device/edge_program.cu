@@ -1,14 +1,15 @@
-// edge_program: what few programs do, one thing a run, for run-edges.
+// edge_program: rare uses of CUDA, one per run, for run-edges.
 //
-//   edge_program fault HOW     the GPU faults: address (a kernel writes to no memory), trap, assert; address-device: the host
-//                              finds out by waiting for the device. Status 42 if every call before worked and none after.
-//   edge_program peer          copies between two devices; with one device only those of cuMemcpyPeer to itself
-//   edge_program ipc           memory of this process in a second one: by IPC handle, by shareable handle, out of a pool
+//   edge_program fault HOW     the GPU faults: address (a kernel writes to invalid memory), trap, assert;
+//                              address-device: the host finds out by waiting for the device. Status 42 if every
+//                              earlier call worked and no later one did.
+//   edge_program peer          copies between two devices; with one device, only cuMemcpyPeer to itself
+//   edge_program ipc           memory of this process in a second one: by IPC handle, by shareable handle, from a pool
 //   edge_program batch PARTS   copies in batches: five parts in three blocks, then PARTS small ones
-//   edge_program around        one block allocated as everybody does, one by the driver's own function, past whoever is preloaded
+//   edge_program around        one block allocated normally, one by the driver's own function, bypassing preloads
 //   edge_program graph         an executable graph whose parameters change between its launches
 //   edge_program beside        copies while another stream is being captured
-//   edge_program children      graphs in graphs, and nodes that are switched off
+//   edge_program children      nested graphs, and disabled nodes
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -89,7 +90,7 @@ int fault(const std::string& how) {
   CHECK(cudaMemcpyAsync(a, host, 3 * mib, cudaMemcpyHostToDevice, good));
   for (int i = 0; i < 20; ++i) launch(a, 3 * mib, good);
   CHECK(cudaStreamSynchronize(good));
-  usleep(200'000);  // What is done is fetched.
+  usleep(200'000);  // Meanwhile the recorder flushes finished work.
   launch(b, 5 * mib, bad);
   CHECK(cudaMemcpyAsync(host, b, 1 * mib, cudaMemcpyDeviceToHost, bad));
   if (how == "trap") {
@@ -116,7 +117,7 @@ int fault(const std::string& how) {
 
 // --- copies between devices -------------------------------------------------------------------------------------------------
 
-/// Each of its own size, so that one is told from the other.
+/// Copies between the devices. Each copy has its own size, which identifies it.
 void copy_to_peer(char* here, int there_device, char* there, int here_device) {
   cudaStream_t stream = new_stream();
   CHECK(cudaMemcpyPeer(there, there_device, here, here_device, 8 * mib));
@@ -128,7 +129,7 @@ void copy_to_peer(char* here, int there_device, char* there, int here_device) {
   shape.dstPtr = make_cudaPitchedPtr(there, mib, mib, 10);
   shape.extent = make_cudaExtent(mib, 10, 1);
   CHECK(cudaMemcpy3DPeerAsync(&shape, stream));
-  CHECK(cudaMemcpyAsync(there, here, 11 * mib, cudaMemcpyDefault, stream));  // By unified addresses.
+  CHECK(cudaMemcpyAsync(there, here, 11 * mib, cudaMemcpyDefault, stream));  // Unified addresses give the devices.
   CHECK(cudaMemcpyAsync(there, here, 12 * mib, cudaMemcpyDeviceToDevice, stream));
   CHECK(cudaStreamSynchronize(stream));
   for (int i = 0; i < 5; ++i) CHECK(cudaMemcpyPeerAsync(there, there_device, here, here_device, 200 * mib, stream));
@@ -148,7 +149,7 @@ int peer() {
   CHECK(cudaSetDevice(1));
   char* there = device_block(200 * mib);
   CHECK(cudaSetDevice(0));
-  CHECK(cudaMemcpyPeer(there, 1, here, 0, 7 * mib));  // Before the devices may reach each other.
+  CHECK(cudaMemcpyPeer(there, 1, here, 0, 7 * mib));  // Before peer access is enabled.
   int reaches = 0;
   CHECK(cudaDeviceCanAccessPeer(&reaches, 0, 1));
   if (reaches != 0) CHECK(cudaDeviceEnablePeerAccess(1, 0));
@@ -224,7 +225,7 @@ int own(int other) {
   CHECK(cuMemCreate(&physical, 4 * mib, &properties, 0));
   CHECK(cuMemExportToShareableHandle(&descriptor, physical, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   send_descriptor(other, descriptor);
-  // 2 MiB out of a pool.
+  // 2 MiB from a pool.
   cudaMemPoolProps props{};
   props.allocType = cudaMemAllocationTypePinned;
   props.handleTypes = cudaMemHandleTypePosixFileDescriptor;
@@ -301,7 +302,7 @@ int borrow(int other) {
 int ipc() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 3;
-  const pid_t child = fork();  // Before either uses CUDA.
+  const pid_t child = fork();  // Must happen before either process uses CUDA.
   if (child == 0) {
     close(ends[0]);
     std::exit(borrow(ends[1]));
@@ -353,7 +354,7 @@ int batch(std::size_t parts) {
   const CUdeviceptr host = pinned(4 * mib);
   copy_batch({a, b, c, a + 512 * kib, b + 1 * mib}, {host, host, host, host, host},
              {100 * kib, 110 * kib, 120 * kib, 130 * kib, 140 * kib}, stream);
-  // Both ways in one.
+  // Both directions in one batch.
   copy_batch({a, host, c}, {host, b, b}, {150 * kib, 160 * kib, 170 * kib}, stream);
   const CUdeviceptr many = device(64 * parts * kib);
   std::vector<CUdeviceptr> to;
@@ -436,18 +437,19 @@ int graph() {
     if (type == cudaGraphNodeTypeMemcpy)
       CHECK(cudaGraphExecMemcpyNodeSetParams1D(exec, nodes[i], b, host, 64 * kib, cudaMemcpyHostToDevice));
   }
-  run(4);  // a no more.
+  run(4);  // Without a.
   cudaGraph_t other = capture(c, c);
   cudaGraphExecUpdateResultInfo info{};
   CHECK(cudaGraphExecUpdate(exec, other, &info));
-  run(5);  // c alone.
+  run(5);  // Only c.
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(other));
   CHECK(cudaGraphDestroy(made));
   return 0;
 }
 
-/// Copies in one stream while another is being captured, in the mode that forbids most; the capture must come to its end.
+/// Copies in one stream while another is being captured in the most restrictive mode; the capture must end
+/// successfully.
 int beside() {
   cudaStream_t captured = new_stream();
   cudaStream_t other = new_stream();
@@ -469,8 +471,8 @@ int beside() {
   return 0;
 }
 
-/// A graph in a graph, another put in its place, a node switched off and on, and an executable graph launched under capture. Each launch
-/// adds one to what it names: the sums show which nodes ran.
+/// A nested graph, its replacement, a node that is disabled and enabled, and an executable graph launched during a
+/// capture. Each launch adds one to the values that it names: the sums show which nodes ran.
 int children() {
   cudaStream_t stream = new_stream();
   float* blocks[3] = {device_block<float>(1 * mib), device_block<float>(2 * mib), device_block<float>(3 * mib)};

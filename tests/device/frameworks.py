@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Programs whose frameworks count their own memory, step by step: what a recording of them must agree with.
+"""Programs whose frameworks count their own memory, step by step: recordings must match these metrics.
 
-    frameworks.py torch|cupy|numba|rmm|rmm-async|jax SAID.json [--steps N]   writes the framework's own figures at each step
-    frameworks.py ranks SAID.json [--steps N]          one of several processes of torchrun or mpirun; writes SAID.json.RANK
-    frameworks.py fork                                 how many threads there are, and whether os.fork() warns of them
+    frameworks.py torch|cupy|numba|rmm|rmm-async|jax SAID.json [--steps N]   writes the framework's metrics at each step
+    frameworks.py ranks SAID.json [--steps N]          one process of torchrun or mpirun; writes SAID.json.RANK
+    frameworks.py fork                                 the number of threads, and whether os.fork() warns about them
     frameworks.py threads [--seconds S]                two allocating threads, statistics and a backward pass at once
 
 JAX: XLA takes segments from the driver (its default allocator; 75 % of the GPU at once, unless XLA_PYTHON_CLIENT_PREALLOCATE=false)
-and gives out blocks inside them, which nobody outside sees: there is no hook. What is compared is what the driver gave. With
-XLA_PYTHON_CLIENT_ALLOCATOR=platform or cuda_async each array is an allocation of the driver, or of its pool.
+and places blocks inside them, which are invisible from outside: there is no hook. The comparison uses the driver's
+allocations. With XLA_PYTHON_CLIENT_ALLOCATOR=platform or cuda_async each array is an allocation from the driver, or
+from its pool.
 """
 import argparse
 import json
@@ -32,7 +33,7 @@ def torch_steps(steps):
     sluice.tag_model(net, optimizer)
     said, kept = [], []
     for i in range(steps):
-        # Lengths vary, so that the allocator must; some tensors outlive their step; once in a while its cache is emptied.
+        # Lengths vary to exercise the allocator; some tensors outlive their step; the cache is sometimes emptied.
         data = torch.randint(0, 2048, (8, 33 + 16 * (i % 6)), device=device)
         with sluice.scope("forward"):
             out = net(data[:, :-1])
@@ -85,7 +86,7 @@ def numba_steps(steps):
         kept.append(cuda.device_array((i % 5 + 1, 4096), dtype=numpy.float64))
         if i % 3 == 2:
             kept = kept[4:]
-        manager = cuda.current_context().memory_manager  # The context's own two tables of these names stay empty.
+        manager = cuda.current_context().memory_manager  # The context's own two tables stay empty.
         manager.deallocations.clear()  # Numba frees late, in batches.
         cuda.synchronize()
         sluice.step(i)
@@ -95,7 +96,7 @@ def numba_steps(steps):
 
 
 def rmm_steps(steps, make, watch):
-    """`make`: the resource under RMM's own statistics, whose figures are said."""
+    """`make`: the resource below RMM's own statistics, whose metrics are reported."""
     import rmm
 
     resource = make(rmm.mr)
@@ -146,17 +147,18 @@ def jax_steps(steps):
         sluice.step(i)
         try:
             stats = device.memory_stats() or {}
-        except Exception:  # The platform allocator keeps none.
+        except Exception:  # The platform allocator has no statistics.
             stats = {}
         said.append({"step": i, "in_use": stats.get("bytes_in_use"), "pool": stats.get("pool_bytes"),
                      "peak": stats.get("peak_bytes_in_use"), "arrays": sum(a.nbytes for a in jax.live_arrays()),
-                     # The platform allocator maps physical memory of its own for each array.
+                     # The platform allocator maps separate physical memory for each array.
                      "arrays_in_pages": sum(-(-a.nbytes // page) * page for a in jax.live_arrays())})
     return said
 
 
 def ranks(path, steps):
-    """Data-parallel training, a GPU a process where there are enough. At a step all processes stand still together."""
+    """Data-parallel training, with one GPU per process if there are enough. At each step all processes wait for each
+    other."""
     import torch
     import torch.distributed as dist
 
@@ -195,7 +197,7 @@ def ranks(path, steps):
 
 
 def tags(path):
-    """A training whose model is tagged. At its last mark the weights, gradients and what the optimizer keeps are all there."""
+    """A training with a tagged model. At its last mark the weights, gradients and optimizer state all exist."""
     import torch
 
     torch.manual_seed(1)
@@ -222,7 +224,7 @@ def tags(path):
 
 
 def fork():
-    """CUDA's own threads and the recorder's: from Python 3.12 on os.fork() warns where there is more than one."""
+    """CUDA's own threads and the recorder's: from Python 3.12 on os.fork() warns if there is more than one."""
     import ctypes
     import warnings
 

@@ -1,4 +1,5 @@
-// A plain CUDA program with a loop, for run-trainings: heat flows through a plate until the change is small. Marks of NVTX tell where its steps begin.
+// A plain CUDA program with a loop, for run-trainings: simulates heat in a plate until the change is small. NVTX marks
+// show where its steps start.
 // loop [STEPS]
 
 #include <cstdio>

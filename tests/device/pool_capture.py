@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CuPy over Sluice's pool, capturing on a stream that nobody has seen before: the capture stays whole, whoever records.
+"""CuPy with Sluice's pool, capturing on a stream that was never used before: the capture succeeds under any recorder.
 
 Needs CuPy, sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
 """
@@ -24,7 +24,7 @@ cupy.cuda.runtime.deviceSynchronize()
 keep = [cupy.empty(1 << 20, dtype="u1") for _ in range(3)]
 del keep
 cases = (("a block that lies ready", 123456), ("more than the pool has", 64 << 20))
-streams = [[cupy.cuda.Stream(non_blocking=True) for _ in range(2)] for _ in cases]  # they outlive what the pool has of them
+streams = [[cupy.cuda.Stream(non_blocking=True) for _ in range(2)] for _ in cases]  # outlive the pool's data about them
 for (name, floats), (stream, other) in zip(cases, streams):
     sluice_pool.set_stream(stream.ptr)
     try:
@@ -33,7 +33,7 @@ for (name, floats), (stream, other) in zip(cases, streams):
             x = cupy.empty(floats, dtype="f4")
             x.fill(3)
             sluice_pool.set_stream(other.ptr)
-            with other:  # beside it
+            with other:  # while the first stream is captured
                 y = cupy.empty(2345, dtype="f4")
                 y.fill(4)
                 other.synchronize()

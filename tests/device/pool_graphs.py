@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""CUDA graphs of PyTorch over Sluice's pool: their memory is nobody else's while they may be launched, and comes back with them.
+"""CUDA graphs of PyTorch with Sluice's pool: their memory is not reused while they may be launched, and is returned
+with them.
 
-    pool_graphs.py hooks     as sluice_pool.use_in_torch sets it up: PyTorch says when it captures and when its graphs go
-    pool_graphs.py plain     sluice_torch_malloc_asking and sluice_free alone: the pool asks the driver, and keeps what graphs got
+    pool_graphs.py hooks     as set up by sluice_pool.use_in_torch: PyTorch reports captures and the end of graphs
+    pool_graphs.py plain     sluice_torch_malloc_asking and sluice_free alone: the pool queries the driver
 
-Each replay is compared with the same steps without a graph, while other tensors come and go on the default and on side streams. Needs
-sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
+Each replay is compared with the same steps without a graph, while other tensors are allocated and freed on the default
+and on side streams. Needs sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
 """
 import gc
 import random
@@ -37,7 +38,7 @@ sides = [torch.cuda.Stream() for _ in range(3)]
 
 def step(x, weights):
     for w in weights:
-        x = torch.tanh(x @ w) + x.roll(1, 0)  # what is between lives for a moment
+        x = torch.tanh(x @ w) + x.roll(1, 0)  # intermediate tensors are short-lived
     return x
 
 
@@ -52,7 +53,7 @@ class Captured:
                 step(self.input, self.weights)
         torch.cuda.current_stream().wait_stream(warm)
         self.graph = torch.cuda.CUDAGraph()
-        # The side stream has free memory of the warm-up: the first allocations of the capture are hits there.
+        # The side stream has free memory from the warm-up, so the first allocations of the capture are hits.
         with torch.cuda.graph(self.graph, pool=pool, stream=warm):
             self.output = step(self.input, self.weights)
             del_me = self.output * 2
@@ -63,7 +64,7 @@ class Captured:
         self.input.copy_(data)
         self.graph.replay()
         held = []
-        for i in range(40):  # beside the replay
+        for i in range(40):  # while the graph is replayed
             size = random.choice([256 * 256, self.input.numel(), 1 << 20]) + random.randrange(64)
             with torch.cuda.stream(sides[i % 3]) if i % 2 else torch.cuda.stream(torch.cuda.default_stream()):
                 held.append((float(i), torch.full((size,), float(i), device="cuda")))
@@ -82,7 +83,7 @@ outcomes = [g.replay_is_right() for _ in range(30) for g in graphs]
 expect(all(same for same, _ in outcomes), f"{len(outcomes)} replays give what the same steps give without a graph")
 expect(all(whole for _, whole in outcomes), "no tensor beside them was written to")
 
-# Outputs that are given up, and replays all the same.
+# Frees outputs of a graph although replays continue.
 last = graphs[-1]
 expected = step(last.input, last.weights)
 del last.output
@@ -94,7 +95,7 @@ torch.cuda.synchronize()
 expect(all(bool((t == 7).all()) for t in beside), "an output that was given up stays the graph's")
 del beside, expected
 
-# Two graphs that share a pool, replayed in their order.
+# Two graphs that share a pool, replayed in order.
 first = Captured(512)
 second = Captured(512, pool=first.graph.pool())
 pair = [g.replay_is_right() for _ in range(5) for g in (first, second)]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What PyTorch, CuPy and Numba promise of memory, kept over Sluice's pool: pool_promises.py torch|cupy|numba
+"""Memory guarantees of PyTorch, CuPy and Numba that must hold with Sluice's pool: pool_promises.py torch|cupy|numba
 
-Whether memory that another stream still uses stays its own, and whether want of memory is an exception. Needs sluice_pool.py in PYTHONPATH
-and SLUICE_POOL_LIBRARY.
+Tests that memory in use by another stream is not reused, and that running out of memory raises an exception. Needs
+sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
 """
 import sys
 
@@ -54,7 +54,7 @@ def torch_promises():
     lost = wrong_rounds(record=False)
     expect(lost > 0, f"the test sees memory that is given away too early: {lost} of 20 rounds without record_stream")
 
-    # In a capture: the stream of the block waits for the recorded one, as nodes of the graph.
+    # In a capture, graph nodes make the block's stream wait for the recorded stream.
     graph = torch.cuda.CUDAGraph()
     inputs = torch.full((count,), 3.0, device="cuda")
     torch.cuda.synchronize()
@@ -109,7 +109,7 @@ def numba_promises():
     sluice_pool.use_in_numba()
     import numpy
     if not hasattr(numpy, "row_stack"):
-        numpy.row_stack = numpy.vstack  # NumPy 2.4 has dropped a name that some versions of Numba still ask for.
+        numpy.row_stack = numpy.vstack  # NumPy 2.4 has removed a name that some versions of Numba still use.
     from numba import cuda
 
     @cuda.jit
@@ -135,7 +135,7 @@ def numba_promises():
     expect(wrong == 0, f"memory that a stream uses is nobody else's when it is let go of: {wrong} of {40 * count} values wrong")
     expect(sluice_pool.stats().used <= 12 * 4 * count, f"and it comes back: {sluice_pool.stats().used} bytes used")
     expect_refused(MemoryError, "out of memory", lambda: cuda.device_array(2 * GIB, numpy.uint8), "more than the limit")
-    for _ in range(30):  # more than there is, if nothing came back
+    for _ in range(30):  # more than would fit if nothing were freed
         part = cuda.device_array(GIB // 4, numpy.uint8)
         del part
     expect(True, "what waits comes back where memory is short")

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Jobs of several ranks, one GPU each. Every rank says what PyTorch knows of it, for check_ranks.py.
+"""Jobs of several ranks, one GPU each. Every rank writes PyTorch's own metrics, for check_ranks.py.
 
     ranks.py JOB --truth FILE [--steps N] [--late RANK --late-ms MS]      (under torchrun or mpirun)
 
 JOB: ddp        DistributedDataParallel
-     fsdp2      fully_shard of each layer and of the model
-     pipeline   a stage a rank, split by hand; activations and gradients by send and receive
-     mesh       for an even number of ranks: pairs share each layer (tensor parallel, by hand), and ranks of the same place in their pairs
-                average their gradients (DistributedDataParallel); all ranks sum the gradients' norm
+     fsdp2      fully_shard on each layer and on the model
+     pipeline   one stage per rank, split by hand; activations and gradients by send and receive
+     mesh       for an even number of ranks: pairs share each layer (tensor parallel, by hand), and ranks at the same
+                position of their pairs average their gradients (DistributedDataParallel); all ranks sum the gradients'
+                norm
      mesh_fsdp2 the same by torch's own parallelize_module and fully_shard
 --late: this rank computes MS longer in each step, so the others wait for it.
-Each rank appends a line of JSON to FILE: {"rank", "peak": torch's max_memory_allocated, "steps", "late_ms": in all, as CUDA events measured it,
-"host_ms": how long its host took for all steps but the first}.
+Each rank appends a line of JSON to FILE: {"rank", "peak": torch's max_memory_allocated, "steps", "late_ms": total,
+measured by CUDA events, "host_ms": the host's time for all steps but the first}.
 """
 import argparse
 import fcntl
@@ -45,7 +46,7 @@ def layer():
 
 
 class stopwatch:
-    """The host's time from the end of the first step on."""
+    """The host's time since the end of the first step."""
 
     def __init__(self):
         self.begin = self.end = None
@@ -59,10 +60,10 @@ class stopwatch:
 
 
 class late:
-    """Work of this rank alone, measured."""
+    """Work of this rank only, measured."""
 
     def __init__(self, milliseconds):
-        self.cycles = int(milliseconds * 1.7e6)  # About the clock of these GPUs; what it really took is measured.
+        self.cycles = int(milliseconds * 1.7e6)  # About the clock rate of these GPUs; the real duration is measured.
         self.pairs = []
 
     def __call__(self):
@@ -107,7 +108,8 @@ def mesh_of_pairs():
 
 
 class shared_layer(nn.Module):
-    """Two linear layers, of which each rank of a pair has half: it sums what they compute, and backward the gradients of their input."""
+    """Two linear layers, split between the ranks of a pair: sums their outputs, and in the backward pass the gradients
+    of their input."""
 
     def __init__(self, pair):
         super().__init__()
@@ -171,7 +173,7 @@ def in_mesh(model):
 
 
 def pipeline(steps, more, host, parts=4):
-    """Forward of all parts of the batch, then backward of all (GPipe). The last stage has a large head, too."""
+    """Forward of all parts of the batch, then backward of all (GPipe). The last stage also has a large head."""
     first, last = RANK == 0, RANK == SIZE - 1
     stage = nn.Sequential(*[layer() for _ in range(LAYERS // SIZE)], *([nn.Linear(WIDTH, 8 * WIDTH)] if last else [])).cuda()
     optimizer = torch.optim.AdamW(stage.parameters(), lr=1e-4)

@@ -22,7 +22,7 @@ def record(**options):
 
 
 def churn(rounds, keep=3):
-    """Blocks that live for a while, of sizes that repeat."""
+    """Short-lived blocks with repeating sizes."""
     held = []
     for i in range(rounds):
         held.append(tensor((0.3, 1.5, 4, 11, 0.01)[i % 5]))
@@ -134,7 +134,7 @@ def no_stacks(out):
 
 
 def state_only(out):
-    """No history: what is live, and where it was asked for."""
+    """No history: live blocks, and where they were allocated."""
     record(enabled="state")
     held = churn(40)
     torch.cuda.memory._dump_snapshot(out)
@@ -142,7 +142,7 @@ def state_only(out):
 
 
 def cpp(out):
-    """As PyTorch's own C++ pickler writes it, in protocol 2."""
+    """As written by PyTorch's own C++ pickler, in protocol 2."""
     record(max_entries=10_000)
     held = churn(20)
     text = (ctypes.c_uint64 * 4)()  # std::string: pointer, size, 16 bytes
@@ -156,7 +156,7 @@ def cpp(out):
 
 
 def host(out):
-    """Pinned memory, from PyTorch 2.13 or so on."""
+    """Pinned memory, from about PyTorch 2.13 on."""
     known = inspect.signature(torch.cuda.memory._record_memory_history).parameters
     option = next((name for name in ("record_pinned_host_memory", "record_host") if name in known), None)
     if option is None and not any(p.kind == p.VAR_KEYWORD for p in known.values()):

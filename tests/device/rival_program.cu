@@ -1,7 +1,8 @@
-// rival_program: 300 kernels, the middle 100 beside a profiler in the same process that uses CUPTI as PyTorch's does.
+// rival_program: launches 300 kernels; during the middle 100, a profiler in the same process uses CUPTI like PyTorch's
+// profiler.
 //
-//   rival_program HOW      subscribe: it asks for CUPTI's callbacks; records: it takes CUPTI's activity records too;
-//                          finalize: and at its end shuts CUPTI down. Prints what the rival saw.
+//   rival_program HOW      subscribe: it takes CUPTI's callbacks; records: it also takes CUPTI's activity records;
+//                          finalize: it also shuts CUPTI down at its end. Prints what the rival received.
 
 #include <cuda_runtime.h>
 #include <cupti.h>
@@ -27,7 +28,7 @@ void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::siz
   while (valid != 0 && cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ++kernels;
   }
-  // Not freed: after a change of owner it may not be ours.
+  // Not freed: after a change of owner the buffer may not belong to us.
 }
 
 constexpr CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A small PyTorch training, for recordings and for measuring what recording costs.
+"""A small PyTorch training, for recordings and for measuring the cost of recording.
 
     train.py [--model mlp|gpt] [--steps N] [--seconds S] [--warmup N] [--profiler] [--json FILE]
 
-Prints one JSON line: median, mean and quartiles of the step time in microseconds, peak bytes as PyTorch counts them.
+Prints one JSON line: median, mean and quartiles of the step time in microseconds, peak bytes as counted by PyTorch.
 """
 import argparse
 import json

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Programs as people write them, with the truth about their memory and steps in the recording.
+"""Realistic programs, with the truth about their memory and steps in the recording.
 
     trainings.py PROGRAM [--steps N]        (names: `trainings.py list`)
 
-The truth is told by marks and tags that the analysis does not interpret: a mark "truth step" where the loop's step begins, and tags
-"truth weight", "truth gradient", "truth optimizer state", "truth input" on blocks. check_trainings.py compares them with what was inferred.
+The truth is given by marks and tags that the analysis does not interpret: a mark "truth step" where the loop's step
+starts, and tags "truth weight", "truth gradient", "truth optimizer state", "truth input" on blocks. check_trainings.py
+compares them with the inferred ones.
 Prints one JSON line: {"program": ..., "steps": ..., "peak": bytes}. Exit status 77: a package is missing.
 """
 import argparse
@@ -69,7 +70,7 @@ def tensors_in(thing):
 
 
 def say_model(model):
-    """Call it when the model is where it stays."""
+    """Call it when the model is on its final device."""
     for parameter in model.parameters():
         say(parameter, "weight")
         if parameter.requires_grad:
@@ -184,7 +185,7 @@ def torchvision_loop():
 
 @program
 def timm_amp():
-    """A vision transformer of timm in mixed precision with a gradient scaler and an average of the weights."""
+    """A vision transformer of timm in mixed precision with a gradient scaler and averaged weights."""
     import timm.optim
     import timm.utils
 
@@ -239,7 +240,7 @@ def trainer():
 
 @program
 def trainer_accumulation():
-    """Hugging Face's Trainer that adds up the gradients of four batches."""
+    """Hugging Face's Trainer with gradients accumulated over four batches."""
     trainer_of(gpt2(), gradient_accumulation_steps=4)
 
 
@@ -275,7 +276,7 @@ def accelerate_loop():
 
 @program
 def lightning_fit():
-    """A LightningModule, fitted."""
+    """Training of a LightningModule."""
     try:
         import lightning
     except ImportError:
@@ -309,7 +310,7 @@ def lightning_fit():
 
 @program
 def accumulation():
-    """A plain loop that adds up the gradients of four batches."""
+    """A plain loop with gradients accumulated over four batches."""
     model = Perceptron().cuda()
     say_model(model)
     optimizer = torch.optim.AdamW(model.parameters())
@@ -344,7 +345,7 @@ def kept_gradients():
 
 @program
 def compiled():
-    """torch.compile of the model."""
+    """A model compiled with torch.compile."""
     model = gpt2().cuda()
     say_model(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
@@ -364,7 +365,7 @@ def compiled():
 
 @program
 def graphed():
-    """A whole training step in a CUDA graph, as PyTorch's notes show it."""
+    """A whole training step in a CUDA graph, as in PyTorch's documentation."""
     model = Perceptron().cuda()
     say_model(model)
     optimizer = torch.optim.Adam(model.parameters(), capturable=True)
@@ -425,7 +426,7 @@ def ddp():
 
 @program
 def fsdp2():
-    """fully_shard of each layer and of the model; under torchrun."""
+    """fully_shard on each layer and on the model; under torchrun."""
     distributed()
     from torch.distributed.fsdp import fully_shard
 
@@ -449,12 +450,12 @@ def fsdp2():
     torch.distributed.destroy_process_group()
 
 
-# --- what is no training -----------------------------------------------------------------------------------------------
+# --- programs that are not trainings ----------------------------------------------------------------------------------
 
 
 @program
 def server():
-    """Answers requests of varying lengths one after another in a thread, greedily, with a cache of keys and values."""
+    """Serves requests of varying lengths one after another in a thread, greedily, with a cache of keys and values."""
     model = gpt2(8, 512).eval().half().cuda()
     say_model(model)
 
@@ -473,7 +474,7 @@ def server():
 
 @program
 def evaluation():
-    """A network that is only asked, batch by batch."""
+    """Inference with a network, batch by batch."""
     model = Perceptron().cuda().eval()
     say_model(model)
     with torch.inference_mode():
@@ -488,7 +489,7 @@ def evaluation():
 
 @program
 def burst():
-    """Numerics with tensors and no network: matrices made, multiplied and thrown away once."""
+    """Numerics with tensors and no network: matrices that are created, multiplied and freed once."""
     kept = [torch.randn(512, 512, device="cuda") for _ in range(40)]
     products = []
     for a in kept:
@@ -525,7 +526,7 @@ def cupy_loop():
 
 @program
 def jax_loop():
-    """A small network fitted in JAX by a compiled step."""
+    """A small network trained in JAX by a compiled step."""
     try:
         import jax
         import jax.numpy as jnp

@@ -1,5 +1,5 @@
-"""A small DCGAN (Radford et al., 2015), trained for some steps with cudnn.benchmark, so that cuDNN tries algorithms whose workspaces are far
-larger than all tensors. Made tests/data/trial_workspaces.sluice on an H200:
+"""A small DCGAN (Radford et al., 2015), trained for some steps with cudnn.benchmark, so that cuDNN tries algorithms
+whose workspaces are far larger than all tensors. It made tests/data/trial_workspaces.sluice on an H200:
 
     sluice record --mode memory -o trial_workspaces.sluice -- python3 tests/device/trial_workspaces.py
 """

@@ -1,4 +1,5 @@
-// Imports bytes as a Chrome trace: as they are, and as the inside of a well-formed document, so that mutations reach the events.
+// Imports bytes as a Chrome trace: unchanged, and as the body of a well-formed document, so that mutations reach the
+// events.
 #include <string>
 
 #include "tests/fuzz/import_bytes.hpp"

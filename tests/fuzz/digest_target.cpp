@@ -1,4 +1,4 @@
-// Decodes stored figures, and prints the report that it makes: what was decoded must be safe to be shown.
+// Decodes stored metrics and prints their report: decoded metrics must be safe to print.
 #include <unistd.h>
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 #include "app/cli/report_output.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 #include "tests/fuzz/target.hpp"
@@ -14,7 +14,7 @@
 namespace sluice::fuzz::digest {
 namespace {
 
-/// Adds a little of everything whose figures stored figures keeps.
+/// Adds at least one event of each kind that stored metrics describe.
 void tell(trace::file_writer& made) {
   trace::process_row process;
   process.id = trace::process_id{1};
@@ -82,7 +82,7 @@ void tell(trace::file_writer& made) {
   made.add(lost);
 }
 
-/// The recording that the stored figures are of.
+/// The recording that the stored metrics describe.
 std::shared_ptr<const trace::snapshot> recording() {
   static const auto kept = [] {
     const std::string path =
@@ -99,23 +99,23 @@ std::shared_ptr<const trace::snapshot> recording() {
 
 void run(std::span<const std::uint8_t> input) {
   const std::string_view bytes(reinterpret_cast<const char*>(input.data()), input.size());
-  auto read = analysis::decode_stored_figures(bytes);
+  auto read = summary::decode_stored_metrics(bytes);
   if (!read) return;
-  const auto again = analysis::encode_stored_figures(*read);
-  if (!again || !analysis::decode_stored_figures(*again)) __builtin_trap();
-  symbols::frame_book book;
+  const auto again = summary::encode_stored_metrics(*read);
+  if (!again || !summary::decode_stored_metrics(*again)) __builtin_trap();
+  symbols::frame_cache book;
   const auto snapshot = recording();
-  const analysis::report shown = analysis::make_report(std::move(read->figures), *snapshot, {book});
+  const metrics::report shown = metrics::make_report(std::move(read->metrics), *snapshot, {book});
   const cli::report_subject subject{shown, snapshot->tables(), "fuzzed"};
   if (cli::report_text(subject).empty() || cli::report_json(subject).empty()) __builtin_trap();
 }
 
 std::vector<bytes> seeds() {
   const auto snapshot = recording();
-  analysis::growing_index index;
+  index::growing_index index;
   while (!index.absorb(*snapshot, 100)) {
   }
-  const std::string made = analysis::encode_stored_figures(analysis::make_stored_figures(index, *snapshot)).value();
+  const std::string made = summary::encode_stored_metrics(summary::make_stored_metrics(index, *snapshot)).value();
   return {bytes(made.begin(), made.end())};
 }
 

@@ -1,5 +1,5 @@
-// Unwind tables of a recorded program, hostile: looked up, never read beyond. The input is | pc offset u32 | 0 u32 | bytes |;
-// the bytes are a segment that begins with .eh_frame_hdr. It ends where a page begins that nobody may read.
+// Looks up addresses in hostile unwind tables: lookups must never read beyond the tables. The input is | pc offset u32
+// | 0 u32 | bytes |; the bytes are a segment that begins with .eh_frame_hdr and ends right before an inaccessible page.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t head_bytes = 8;
 constexpr std::size_t room = std::size_t{1} << 16, page = 4096;
 
-/// `room` bytes, and a page that faults.
+/// `room` bytes, followed by a page that faults on access.
 char* guarded_memory() {
   static char* const memory = [] {
     void* const mapped = mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

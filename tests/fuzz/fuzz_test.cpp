@@ -1,4 +1,5 @@
-// Every target over its seeds, over the inputs that once failed, and over mutations of these: the same ones each time.
+// Runs every target on its seeds, on inputs that once failed, and on mutations of both. The mutations are the same in
+// every run.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +14,7 @@
 
 namespace sluice::fuzz {
 
-/// For GoogleTest, which would print the bytes of the struct.
+/// Used by GoogleTest, which would otherwise print the bytes of the struct.
 void PrintTo(const target& chosen, std::ostream* to) { *to << chosen.name; }
 
 namespace {
@@ -31,7 +32,7 @@ std::vector<bytes> kept_inputs(const std::string& target_name) {
   return inputs;
 }
 
-/// One to four changes: a bit, a byte, a word of a telling value, a cut, a piece twice.
+/// Applies one to four changes: a bit, a byte, a word with a special value, a truncation, or a repeated piece.
 bytes mutated(bytes input, std::mt19937_64& random) {
   static constexpr std::uint32_t telling[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fff'ffff, 0x8000'0000, 0xffff'ffff};
   for (auto changes = 1 + random() % 4; changes > 0 && !input.empty(); --changes) {
@@ -81,7 +82,7 @@ TEST_P(fuzz_target, comes_back_from_every_input) {
   for (int i = 0; i < mutations_of_all_seeds; ++i) fuzzed.run(mutated(inputs[random() % inputs.size()], random));
 }
 
-// What makes the seeds with pages must go on making what readers take for pages.
+// The code that makes the paged seeds must keep producing files that readers accept as paged.
 TEST(seeds, have_an_index_in_pages) {
   for (const target& fuzzed : {trace_file_target(), summaries_target()}) {
     const std::vector<bytes> inputs = fuzzed.seeds();
@@ -104,8 +105,8 @@ INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                                            nsys_sqlite_target(), rmm_csv_target(), torch_snapshot_target(),
                                            pickle_target(), gz_input_target(), live_file_target(), mcp_target(),
                                            symbol_file_target(), sql_text_target(), socket_messages_target(),
-                                           settings_target(), options_text_target(), remote_answers_target(),
-                                           remote_frames_target(), remote_questions_target(), notes_target(),
+                                           settings_target(), options_text_target(), remote_results_target(),
+                                           remote_frames_target(), remote_queries_target(), notes_target(),
                                            redaction_target(), torch_forms_target(), xla_files_target(),
                                            rocm_files_target(), whatif_target()),
                          [](const auto& chosen) { return chosen.param.name; });

@@ -1,4 +1,4 @@
-// Inflates bytes as importers do: as they are, and behind the head of a gzip file, so that mutations reach what is packed.
+// Inflates bytes as importers do: unchanged, and after a gzip header, so that mutations reach the compressed data.
 #include <zlib.h>
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 namespace sluice::fuzz::gz_input {
 namespace {
 
-/// A thousand bytes come of one: what is read of them is bounded here as importers bound it by their memory.
-constexpr std::size_t most_read = std::size_t{1} << 20;
+/// One byte can expand to a thousand, so the output is bounded here, as importers bound it by their memory limit.
+constexpr std::size_t max_read = std::size_t{1} << 20;
 
 void read(std::span<const std::uint8_t> content) {
   const memory_file file(content);
   auto opened = importing::input::open(file.path());
   if (!opened) return;
   static std::array<std::byte, 1U << 14> into;
-  for (std::size_t total = 0; total < most_read;) {
+  for (std::size_t total = 0; total < max_read;) {
     const auto got = opened->read(into);
     if (got && *got > into.size()) __builtin_trap();
-    if (!got && opened->read(into)) __builtin_trap();  // What failed once fails again.
+    if (!got && opened->read(into)) __builtin_trap();  // After a failure, reads keep failing.
     if (!got || *got == 0) break;
     total += *got;
     const double share = opened->share_read();
@@ -37,7 +37,7 @@ void run(std::span<const std::uint8_t> input) {
   read(packed);
 }
 
-/// `text` as one member of a gzip file.
+/// `text` as one gzip member.
 bytes packed(const std::string& text, int level) {
   bytes into(compressBound(text.size()) + 64);
   z_stream stream{};

@@ -12,7 +12,7 @@
 namespace sluice::fuzz {
 namespace {
 
-/// Where the trace of this process goes, each time anew.
+/// The path of this process's trace, which each import overwrites.
 const std::string& scratch() {
   static const std::string path = [] {
     const std::filesystem::path memory = "/dev/shm";
@@ -31,7 +31,7 @@ std::shared_ptr<trace::file> imported(std::string_view content) {
   with.memory_bytes = std::size_t{256} << 20;
   if (!importing::import_file(from.path(), scratch(), with)) return nullptr;
   const auto opened = trace::file::open(scratch());
-  if (!opened) std::abort();  // What we write we can read.
+  if (!opened) std::abort();  // We must be able to read our own files.
   ::unlink(scratch().c_str());
   return *opened;
 }

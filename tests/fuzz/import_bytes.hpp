@@ -7,10 +7,11 @@
 
 namespace sluice::fuzz {
 
-/// Imports bytes, whatever format they claim to be of. The recording's file has no name any more; null if there is nothing to import.
+/// Imports a file with this content, in whatever format it claims to have. The returned recording's file is already
+/// unlinked. Returns null if nothing can be imported.
 [[nodiscard]] std::shared_ptr<trace::file> imported(std::string_view content);
 
-/// Imports bytes, whatever format they claim to be of, and reads every row of what comes of it.
+/// Imports a file with this content and reads every row of the result.
 void import_bytes(std::string_view content);
 
 }  // namespace sluice::fuzz

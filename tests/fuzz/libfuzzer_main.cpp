@@ -1,4 +1,4 @@
-// One target as a libFuzzer program. Started with a corpus folder as its first argument, it writes its seeds there.
+// Runs one target as a libFuzzer program. If the first argument is a corpus folder, writes the target's seeds there.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +15,7 @@ const sluice::fuzz::target& chosen() {
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  // Scratch files in memory: a disk would take most of the time.
+  // Scratch files are in memory, because writing to a disk would take most of the time.
   if (std::filesystem::is_directory("/dev/shm")) setenv("TMPDIR", "/dev/shm", 1);
   const std::filesystem::path folder = *argc > 1 ? (*argv)[1] : "";
   if (!std::filesystem::is_directory(folder)) return 0;

@@ -1,5 +1,6 @@
-// A recording that is read while it is written, by who means ill: it grows, is cut and grows again under its reader, and what it becomes
-// may be anything. The input is | three cuts u16, in 65536ths of the file | file |; its checksums are mended.
+// A recording that is read while a hostile writer changes it: the file grows, is truncated and grows again, and its
+// content may be anything. The input is | three cuts u16, in 65536ths of the file | file |; its checksums are
+// corrected.
 #include <array>
 #include <cstring>
 #include <random>
@@ -24,12 +25,12 @@ void read_rows(const trace::snapshot& snapshot) {
 #undef SLUICE_READ
 }
 
-/// What a window does that has the file open.
+/// Makes the queries that a window makes about an open file.
 void ask(query::engine& engine) {
   engine.refresh();
   while (engine.busy()) std::this_thread::yield();
-  const auto tracks = engine.ask_now(query::tracks_question{});
-  if (tracks) (void)engine.ask_now(query::statistics_question{(*tracks)->span});
+  const auto tracks = engine.ask_now(query::tracks_query{});
+  if (tracks) (void)engine.ask_now(query::statistics_query{(*tracks)->span});
 }
 
 void run(std::span<const std::uint8_t> input) {
@@ -64,7 +65,7 @@ void run(std::span<const std::uint8_t> input) {
   read_rows(*(*opened)->latest());
   read_rows(*before);
   ask(engine);
-  if (before->chunks().size() != chunks) __builtin_trap();  // A snapshot stays what it was.
+  if (before->chunks().size() != chunks) __builtin_trap();  // A snapshot never changes.
 }
 
 template <class Row>
@@ -72,7 +73,7 @@ void add_rows(trace::file_writer& writer, std::mt19937_64& random) {
   for (int i = 0; i < 2; ++i) writer.add(trace::testing::random_row<Row>(random));
 }
 
-/// Some flushes, so that cuts fall between chunks and within them.
+/// A recording with several flushes, so that cuts fall both between and within chunks.
 bytes recording(bool closed) {
   const auto folder = scratch_folder::make().value();
   auto writer = trace::file_writer::create(folder.path() + "/seed.sluice");

@@ -1,10 +1,11 @@
-// Lines that a client sends to `sluice mcp`: whatever they are, what comes back is one line of JSON, or nothing.
+// Handles lines that a client sends to `sluice mcp`: the response to any line must be one line of JSON, or nothing.
 //
-// An input is such a line. Or its first byte is the number of a tool, and its lines are the arguments of a call, in the
-// order of the tool's schema; a mutation of them still is a call.
+// An input is such a line. Alternatively its first byte is the number of a tool and its lines are the arguments of a
+// call, in the order of the tool's schema, so that a mutated input is still a call.
 //
-// The program calls each tool in a child process that it kills. Here tools run in this process, so that libFuzzer sees
-// what they do, and a query that outlasts its time is a finding; the lengths that SQL may make are so small that none can.
+// The program runs each tool in a child process that it can kill. Here tools run in this process, so that libFuzzer
+// sees their work, and a query that exceeds its time counts as a failure; the maximum lengths in SQL are too small for
+// a query to take that long.
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -15,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/cli/mcp/answers.hpp"
+#include "app/cli/mcp/results.hpp"
 #include "app/cli/mcp/server.hpp"
 #include "app/cli/mcp/tools.hpp"
 #include "core/base/scratch_file.hpp"
@@ -28,11 +29,12 @@ namespace {
 
 using cli::mcp::json;
 
-/// Stands for the path of the recording, which is another in each process.
+/// A placeholder for the path of the recording, which differs between processes.
 constexpr std::string_view path_in_input = "$R";
 
-/// As many answers as a batch has messages, each with two texts of the longest, of which each character may be escaped.
-constexpr std::size_t most_answered = std::size_t{100} * 2 * 2 * cli::mcp::most_bytes;
+/// The maximum size of the output: one response for each message of a batch, each with two texts of maximum length in
+/// which every character may be escaped.
+constexpr std::size_t max_answered = std::size_t{100} * 2 * 2 * cli::mcp::max_bytes;
 
 const std::string& small_recording() {
   static const auto kept = [] {
@@ -74,7 +76,7 @@ json argument_of(const std::string& type, const std::string& text) {
   return text;
 }
 
-/// The call that an input without JSON stands for. Arguments that are empty are left out.
+/// The call that an input without JSON encodes. Empty arguments are omitted.
 std::string call_in(const std::string& input) {
   const cli::mcp::tool& tool = tools()[static_cast<unsigned char>(input[0]) % tools().size()];
   std::istringstream lines(input.substr(1));
@@ -95,10 +97,10 @@ std::string line_in(std::span<const std::uint8_t> input) {
   return line;
 }
 
-/// No character that controls or hides may be in a text that is from the recording.
-void expect_tame(const json& answer) {
-  const auto result = answer.find("result");
-  if (result == answer.end() || !result->contains("content")) return;
+/// Text from the recording must not have control characters or invisible characters.
+void expect_tame(const json& response) {
+  const auto result = response.find("result");
+  if (result == response.end() || !result->contains("content")) return;
   for (const json& block : (*result)["content"])
     if (const auto text = block.find("text"); text != block.end())
       for (const char c : text->get_ref<const std::string&>())
@@ -108,10 +110,10 @@ void expect_tame(const json& answer) {
 void run(std::span<const std::uint8_t> input) {
   static cli::mcp::server server(tools());
   const std::string line = line_in(input);
-  const auto said = server.answer(line);
+  const auto said = server.respond(line);
   if (!said) return;
-  constexpr std::size_t longest_escape = 6;  // An error quotes what the client said.
-  if (said->find('\n') != std::string::npos || said->size() > most_answered + line.size() * longest_escape)
+  constexpr std::size_t longest_escape = 6;  // An error quotes the client's text.
+  if (said->find('\n') != std::string::npos || said->size() > max_answered + line.size() * longest_escape)
     __builtin_trap();
   const json read = json::parse(*said, nullptr, false);
   if (read.is_discarded()) __builtin_trap();
@@ -130,7 +132,7 @@ std::vector<bytes> seeds() {
        })
     add(text);
   add(call_of("query", {{"file", path_in_input}, {"sql", "SELECT name, bytes FROM allocations"}, {"limit", 3}}));
-  // By the number of the tool, in the order of `all_tools`.
+  // By tool number, in the order of `all_tools`.
   for (const std::string_view text : {
            "\x10$R\nwarning\n0s:1s",
            "\x11$R\n\n",

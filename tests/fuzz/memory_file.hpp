@@ -24,7 +24,7 @@ class memory_file {
 
   [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
 
-  /// Writes at the end, where no one has cut the file since.
+  /// Appends `content` to the file.
   void append(std::span<const std::uint8_t> content) {
     for (std::size_t at = 0; at < content.size();) {
       const auto written = ::write(descriptor_, content.data() + at, content.size() - at);
@@ -32,7 +32,7 @@ class memory_file {
       at += static_cast<std::size_t>(written);
     }
   }
-  /// Cuts the file, and goes on from there.
+  /// Truncates the file to `size`; later writes continue there.
   void cut(std::size_t size) {
     if (::ftruncate(descriptor_, static_cast<off_t>(size)) == 0) ::lseek(descriptor_, 0, SEEK_END);
   }
@@ -41,7 +41,7 @@ class memory_file {
   int descriptor_;
 };
 
-/// All of a file; nothing if it cannot be read.
+/// The whole content of a file; empty if it cannot be read.
 inline bytes content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

@@ -1,4 +1,4 @@
-// Reads bytes as each of the JSON files beside a recording, and as JSON: what comes of them is within bounds.
+// Reads bytes as each of the JSON files beside a recording, and as JSON: the results are within bounds.
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -20,10 +20,11 @@ std::size_t levels_of(const nlohmann::ordered_json& of) {
   return most + 1;
 }
 
-/// A tree is nlohmann's own and within the limits; what is not JSON for us is none for it.
+/// Compares our JSON parser with nlohmann's: the trees must be equal and within our limits, and nlohmann's parser must
+/// reject the input that ours rejects.
 void read_as_json(const std::string& text) {
   const auto read = parse_json(text);
-  if (read && (levels_of(*read) > most_json_levels || *read != nlohmann::ordered_json::parse(text))) __builtin_trap();
+  if (read && (levels_of(*read) > max_json_levels || *read != nlohmann::ordered_json::parse(text))) __builtin_trap();
   const bool no_json = !read && read.error().message == "it is not JSON";
   if (no_json && nlohmann::ordered_json::accept(text)) __builtin_trap();
   if (!read && read.error().offset != error::no_offset && read.error().offset > text.size()) __builtin_trap();
@@ -45,7 +46,7 @@ void read_as_view(const std::string& path) {
   if (leaves_folder || read->visible.length() <= 0) __builtin_trap();
 }
 
-/// As a line of the settings, which is the same when it was kept and read again.
+/// Reads `text` as a line of the settings, which must be the same after it is saved and read again.
 void read_as_kept_view(const std::string& text) {
   const auto read = gui::kept_view_of(text);
   if (!read) return;
@@ -80,7 +81,7 @@ std::vector<bytes> seeds() {
       R"("end_ns":2000},"range":{"begin_ns":150,"end_ns":160},"moment_ns":155,"selected":{"block":12},)"
       R"("memory_by_category":true,"views":)" +
       std::string(kept) + "}");
-  add(std::string(most_json_levels, '[') + std::string(most_json_levels, ']'));
+  add(std::string(max_json_levels, '[') + std::string(max_json_levels, ']'));
   return made;
 }
 

@@ -13,7 +13,7 @@ void run(std::span<const std::uint8_t> input) {
   static constexpr char magic[] = "SQLite format 3";
   bytes file(input.begin(), input.end());
   if (file.size() >= sizeof magic)
-    std::memcpy(file.data(), magic, sizeof magic);  // Else hardly an input would get past it.
+    std::memcpy(file.data(), magic, sizeof magic);  // Otherwise hardly any input would pass this check.
   import_bytes({reinterpret_cast<const char*>(file.data()), file.size()});
 }
 

@@ -1,9 +1,9 @@
-// What a command line says of times and subjects, and the pattern of a search: texts that people write, and scripts.
+// Parses bytes as the times, subjects and search patterns that people and scripts write on command lines.
 #include <string>
 
 #include "app/cli/range_option.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/export/export.hpp"
-#include "core/timeline/time_range.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz::options_text {
@@ -11,9 +11,9 @@ namespace {
 
 void run(std::span<const std::uint8_t> input) {
   const std::string text(input.begin(), input.end());
-  const analysis::time_range whole{-5, 2'000'000'000};
+  const time_range whole{-5, 2'000'000'000};
   if (const auto range = cli::parse_range(text, whole)) {
-    const bool within = range->begin >= -analysis::latest_time && range->end <= analysis::latest_time;
+    const bool within = range->begin >= -latest_time && range->end <= latest_time;
     if (!within || range->end <= range->begin || range->length() <= 0) __builtin_trap();
   }
   if (const auto subject = exports::parse_subject(text); subject && subject->id == 0) __builtin_trap();

@@ -11,12 +11,13 @@
 #include "core/trace/file/layout.hpp"
 #include "tests/fuzz/target.hpp"
 
-/// Recordings whose index is in pages though it is short: one that a writer divides is longer than an input may be.
+/// Makes short recordings with a paged index. The writer splits an index into pages only if the recording is longer
+/// than a fuzz input may be.
 namespace sluice::fuzz {
 
 namespace paged_index {
 
-/// Appends a chunk of the index. Returns the size of its payload.
+/// Appends an index chunk. Returns the size of its payload.
 template <class Row>
 inline std::size_t put_chunk(bytes& file, std::span<const Row> rows) {
   std::vector<std::byte> stored;
@@ -38,7 +39,7 @@ inline std::size_t put_chunk(bytes& file, std::span<const Row> rows) {
   return stored.size();
 }
 
-/// The chunks that the index of `file` lists, of events and tables first.
+/// The chunks that the index of `file` lists: events first, then tables.
 inline std::vector<trace::index_row> chunks_of(const bytes& file, std::size_t index_at) {
   std::vector<trace::index_row> chunks;
   for (std::size_t at = index_at; at + sizeof(trace::trailer) < file.size();) {
@@ -58,7 +59,7 @@ inline std::vector<trace::index_row> chunks_of(const bytes& file, std::size_t in
 
 }  // namespace paged_index
 
-/// `file`, which is closed and has a short index, with pages of `a_page` chunks.
+/// Converts the short index of a closed `file` to pages of `a_page` chunks each.
 inline bytes with_index_in_pages(const bytes& file, std::size_t a_page) {
   trace::trailer end;
   if (file.size() < sizeof end) return file;

@@ -1,4 +1,4 @@
-// Texts of a recording, as --redact rewrites them: whatever stands before a password, it is taken.
+// Redacts texts as --redact does: a password must be removed, whatever text precedes it.
 #include <string>
 
 #include "core/export/recording/plain_form.hpp"

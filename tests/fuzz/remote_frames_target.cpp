@@ -1,4 +1,4 @@
-// What a peer sends to a server of a recording: frames, and requests for bytes of the file.
+// Handles data that a client sends to the server of a recording: frames, and requests for bytes of the file.
 #include "core/remote/frames.hpp"
 #include "core/remote/served_recording.hpp"
 #include "tests/fuzz/memory_file.hpp"
@@ -7,7 +7,7 @@
 namespace sluice::fuzz::remote_frames {
 namespace {
 
-/// The recording that is served: its content does not matter.
+/// The served recording; its content does not matter.
 const memory_file& served() {
   static const bytes content(100'000, 'x');
   static const memory_file file(content);
@@ -23,7 +23,7 @@ void run(std::span<const std::uint8_t> input) {
     out.clear();
     static_cast<void>(remote::failure_in((**next).payload, "peer"));
     if (!recording.reply(**next, out)) continue;
-    if (out.size() < sizeof(remote::frame_header) || out.size() > remote::most_read + 4096) __builtin_trap();
+    if (out.size() < sizeof(remote::frame_header) || out.size() > remote::max_read + 4096) __builtin_trap();
   }
 }
 

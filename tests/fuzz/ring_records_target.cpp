@@ -1,5 +1,5 @@
-// What a recorded program left in its ring, hostile or torn: drained, decoded and assembled into a trace. The input is
-// | clock u8 | mode u8 | 0 u16 | head u32 | bytes |; the bytes are the ring's records, or with mode 1 its header too.
+// Data that a recorded program left in its ring, hostile or torn: drained, decoded and written to a trace. The input is
+// | clock u8 | mode u8 | 0 u16 | head u32 | bytes |; the bytes are the ring's records, or with mode 1 also its header.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "core/trace/file/writer.hpp"
 #include "instrumentation/ring/producer_state.hpp"
-#include "instrumentation/writer/assembler/assembler.hpp"
+#include "instrumentation/writer/record_decoder/record_decoder.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -22,11 +22,11 @@ struct input_header {
   std::uint8_t clock;
   std::uint8_t mode;
   std::uint16_t reserved;
-  std::uint32_t head;  ///< With mode 2: bytes published; otherwise as many as there are.
+  std::uint32_t head;  ///< With mode 2: number of published bytes; otherwise all bytes are published.
 };
 
-constexpr std::size_t capacity = collector::minimum_ring_bytes;
-constexpr std::size_t ring_bytes = collector::ring_data_offset + capacity;
+constexpr std::size_t capacity = ring::minimum_ring_bytes;
+constexpr std::size_t ring_bytes = ring::ring_data_offset + capacity;
 
 /// A sealed memory file with the ring that `input` describes.
 int ring_file(const input_header& about, std::span<const std::uint8_t> content) {
@@ -34,9 +34,9 @@ int ring_file(const input_header& about, std::span<const std::uint8_t> content) 
   if (ftruncate(file, ring_bytes) != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return file;
   void* memory = mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return file;
-  collector::ring_producer ring;
-  ring.format(memory, capacity, static_cast<collector::clock_kind>(about.clock % 3));
-  const std::size_t start = (about.mode & 1) != 0 ? 0 : collector::ring_data_offset;
+  ring::ring_producer ring;
+  ring.format(memory, capacity, static_cast<ring::clock_kind>(about.clock % 3));
+  const std::size_t start = (about.mode & 1) != 0 ? 0 : ring::ring_data_offset;
   const std::size_t taken = std::min(content.size(), ring_bytes - start);
   std::memcpy(static_cast<char*>(memory) + start, content.data(), taken);
   const std::uint64_t published = (about.mode & 2) != 0 ? about.head : (taken & ~std::size_t{7});
@@ -49,56 +49,56 @@ void run(std::span<const std::uint8_t> input) {
   input_header about{};
   if (input.size() < sizeof about) return;
   std::memcpy(&about, input.data(), sizeof about);
-  auto reader = collector::ring_reader::adopt(ring_file(about, input.subspan(sizeof about)));
+  auto reader = writer::ring_reader::adopt(ring_file(about, input.subspan(sizeof about)));
   if (!reader) return;
 
   auto file = trace::file_writer::create("/dev/null");
   if (!file) __builtin_trap();
-  const collector::clock_anchor start{1'000, 1'000, 1'000};
-  const collector::clock_anchor later{2'000'000, 1'000'000, 1'000'000};
-  collector::assembler assembler(*file, start, {about.clock % 3 == 2, 100});
-  collector::ring_source ring;
-  ring.process = &assembler.add_process(reader->identity(), 1);
+  const writer::clock_anchor start{1'000, 1'000, 1'000};
+  const writer::clock_anchor later{2'000'000, 1'000'000, 1'000'000};
+  writer::record_decoder record_decoder(*file, start, {about.clock % 3 == 2, 100});
+  writer::ring_source ring;
+  ring.process = &record_decoder.add_process(reader->identity(), 1);
   ring.clock = reader->clock();
-  // Twice: what a turn takes is written in the next.
+  // Two passes, because records that are taken in one pass are written in the next.
   for (int turn = 0; turn < 2; ++turn) {
-    (void)assembler.take(ring, *reader);
-    assembler.advance(later);
-    assembler.take_unreported_loss(ring, reader->lost());
-    assembler.settle(false);
+    (void)record_decoder.take(ring, *reader);
+    record_decoder.advance(later);
+    record_decoder.take_unreported_loss(ring, reader->lost());
+    record_decoder.settle(false);
   }
-  assembler.finish(later);
+  record_decoder.finish(later);
   (void)file->close();
 }
 
 template <class Record>
 void add(bytes& input, Record record) {
-  record.header.type = static_cast<std::uint16_t>(collector::type_of<Record>::value);
+  record.header.type = static_cast<std::uint16_t>(ring::type_of<Record>::value);
   record.header.words = sizeof record / 8;
   record.header.time = 5'000;
   const auto* begin = reinterpret_cast<const std::uint8_t*>(&record);
   input.insert(input.end(), begin, begin + sizeof record);
 }
 
-/// A pool_stream under its right key, and a block of it.
+/// Adds a pool_stream record with its correct key, and a block of that pool_stream.
 void add_pool_stream(bytes& input, std::uint64_t pool) {
-  collector::pool_stream_record pool_stream{};
+  ring::pool_stream_record pool_stream{};
   pool_stream.pool = pool_stream.stream = pool;
   pool_stream.layer = 1;
-  pool_stream.key = collector::detail::pool_stream_key(pool_stream);
+  pool_stream.key = ring::detail::pool_stream_key(pool_stream);
   add(input, pool_stream);
-  collector::pool_stream_alloc_record born{};
+  ring::pool_stream_alloc_record born{};
   born.address = 3;
   born.bytes = born.reserved_bytes = 4;
   born.pool_stream = pool_stream.key;
   add(input, born);
-  collector::pool_stream_free_record died{};
+  ring::pool_stream_free_record died{};
   died.address = 3;
   died.pool_stream = pool_stream.key;
   add(input, died);
 }
 
-/// A record of each kind, twice, with small numbers in it: handles meet, strings are found.
+/// Each kind of record twice, with small numbers, so that handles coincide and strings are found.
 bytes seed(std::uint8_t clock) {
   bytes input(sizeof(input_header));
   input[0] = clock;

@@ -1,4 +1,4 @@
-// Logs of RMM, and the sums of allocators in Ascend's memory_record.csv.
+// Imports bytes as logs of RMM, and as the allocator totals in Ascend's memory_record.csv.
 #include <string_view>
 
 #include "tests/fuzz/import_bytes.hpp"

@@ -1,4 +1,4 @@
-// Reads bytes as the window's settings: what comes of them is within bounds, and is the same when it was kept and read again.
+// Reads bytes as the window's settings: the result is within bounds, and is the same after saving and reading it again.
 #include "app/gui/shell/settings.hpp"
 
 #include <sstream>

@@ -1,6 +1,6 @@
-// What clients send to the recorder's socket, descriptors included. The input is | clients u8 | and for each of them
-// | what u8 | length u8 | bytes |: `what` says how many descriptors come with the bytes, of which kind, and whether the bytes begin as a
-// greeting does.
+// Handles data that clients send to the recorder's socket, including descriptors. The input is | clients u8 | and for
+// each client | what u8 | length u8 | bytes |: `what` gives the number and kind of the descriptors sent with the bytes,
+// and whether the bytes begin like a greeting.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -18,15 +18,15 @@
 namespace sluice::fuzz::socket_messages {
 namespace {
 
-constexpr std::size_t most_clients = 8;
-constexpr unsigned most_descriptors = 8;
+constexpr std::size_t max_clients = 8;
+constexpr unsigned max_descriptors = 8;
 
-/// A descriptor of a kind that may be sent by mistake, or by malice.
+/// A descriptor of a kind that may be sent by mistake or with malicious intent.
 int descriptor_of(unsigned kind, std::span<const std::uint8_t> content) {
   if (kind == 0) return ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (kind == 1) return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int file = memfd_create("fuzz-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  const std::size_t sizes[] = {0, 100, collector::ring_data_offset + collector::minimum_ring_bytes};
+  const std::size_t sizes[] = {0, 100, ring::ring_data_offset + ring::minimum_ring_bytes};
   const std::size_t size = sizes[std::min(kind, 4U) - 2];
   if (ftruncate(file, static_cast<off_t>(size)) != 0) return file;
   (void)!pwrite(file, content.data(), std::min(content.size(), size), 0);
@@ -34,39 +34,39 @@ int descriptor_of(unsigned kind, std::span<const std::uint8_t> content) {
   return file;
 }
 
-/// The sockets of this process, and what a program that is recorded knows of them.
+/// The sockets of this process, and what a recorded program knows about them.
 struct recorder {
-  collector::listener heard = collector::listener::open().value();
-  collector::door door;
+  writer::listener heard = writer::listener::open().value();
+  ring::writer_address writer_address;
   recorder() {
-    if (!collector::parse_door(heard.name().c_str(), door)) __builtin_trap();
+    if (!ring::parse_writer_address(heard.name().c_str(), writer_address)) __builtin_trap();
   }
 };
 
-int connected(const collector::door& to) {
+int connected(const ring::writer_address& to) {
   sockaddr_un address{};
   socklen_t length = 0;
   const int client = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (!collector::socket_address(to.name, address, length) ||
+  if (!ring::socket_address(to.name, address, length) ||
       ::connect(client, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
     __builtin_trap();
   }
   return client;
 }
 
-void send(int client, std::span<const std::uint8_t> content, unsigned what, const collector::door& to) {
-  const unsigned descriptors = what % most_descriptors;
-  const unsigned kind = what / most_descriptors % 5;
+void send(int client, std::span<const std::uint8_t> content, unsigned what, const ring::writer_address& to) {
+  const unsigned descriptors = what % max_descriptors;
+  const unsigned kind = what / max_descriptors % 5;
   bytes message(content.begin(), content.end());
   if (what >= 128) {
-    collector::hello greeting{};
+    ring::hello greeting{};
     std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
     const auto* begin = reinterpret_cast<const std::uint8_t*>(&greeting);
     message.insert(message.begin(), begin, begin + sizeof greeting);
   }
   iovec part{message.data(), message.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * most_descriptors)> control{};
-  std::array<int, most_descriptors> files{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * max_descriptors)> control{};
+  std::array<int, max_descriptors> files{};
   for (unsigned i = 0; i < descriptors; ++i) files[i] = descriptor_of(kind, content);
   msghdr whole{};
   whole.msg_iov = &part;
@@ -84,35 +84,35 @@ void send(int client, std::span<const std::uint8_t> content, unsigned what, cons
   for (unsigned i = 0; i < descriptors; ++i) ::close(files[i]);
 }
 
-/// The lowest free number of a descriptor: grows when one was forgotten.
+/// The lowest free descriptor number, which grows if a descriptor leaks.
 int lowest_free() {
   const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(file);
   return file;
 }
 
-/// What is read of one message, or of a note, where no socket is needed.
-void read_texts(std::span<const std::uint8_t> input, const collector::door& ours) {
+/// Parses one message or note directly, without a socket.
+void read_texts(std::span<const std::uint8_t> input, const ring::writer_address& ours) {
   const std::string text(input.begin(), input.end());
-  collector::door other;
-  (void)collector::parse_door(text.c_str(), other);
-  (void)collector::parse_note(text);
-  (void)collector::check_greeting(std::as_bytes(input), ours.secret);
+  ring::writer_address other;
+  (void)ring::parse_writer_address(text.c_str(), other);
+  (void)writer::parse_note(text);
+  (void)writer::check_greeting(std::as_bytes(input), ours.secret);
 }
 
 void run(std::span<const std::uint8_t> input) {
   static recorder ours;
   static std::vector<std::string> complaints;
-  read_texts(input, ours.door);
+  read_texts(input, ours.writer_address);
   if (input.empty()) return;
-  (void)ours.heard.take(complaints);  // What it opens once is open.
+  (void)ours.heard.take(complaints);  // The first call opens a descriptor that stays open.
   const int before = lowest_free();
   std::vector<int> clients;
-  const std::size_t count = input.front() % most_clients;
+  const std::size_t count = input.front() % max_clients;
   for (input = input.subspan(1); clients.size() < count && input.size() >= 2;) {
     const std::size_t length = std::min<std::size_t>(input[1], input.size() - 2);
-    clients.push_back(connected(ours.door));
-    if (input[0] != 0) send(clients.back(), input.subspan(2, length), input[0], ours.door);  // 0: it stalls.
+    clients.push_back(connected(ours.writer_address));
+    if (input[0] != 0) send(clients.back(), input.subspan(2, length), input[0], ours.writer_address);  // 0: it stalls.
     input = input.subspan(2 + length);
   }
   for (int turn = 0; turn < 2; ++turn) {

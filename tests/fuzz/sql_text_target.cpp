@@ -1,4 +1,4 @@
-// Texts as SQL, over a small recording: nothing but reading may come of them, in bounded memory, and they end when they are told to.
+// Runs texts as SQL over a small recording. Queries can only read, use bounded memory, and stop when interrupted.
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -14,23 +14,23 @@
 namespace sluice::fuzz::sql_text {
 namespace {
 
-constexpr int most_rows = 200;
-constexpr std::chrono::milliseconds most_time(100);  // of a query; one may go on for ever
+constexpr int max_rows = 200;
+constexpr std::chrono::milliseconds max_time(100);  // Per query; a query may run forever.
 
-/// Ends what takes too long.
+/// Interrupts queries that take too long.
 class alarm_clock {
  public:
   alarm_clock() : thread_([this] { watch(); }) { thread_.detach(); }
   [[nodiscard]] const std::atomic<bool>* rung() const { return &rung_; }
   void set() {
     rung_ = false;
-    end_ = (std::chrono::steady_clock::now() + most_time).time_since_epoch().count();
+    end_ = (std::chrono::steady_clock::now() + max_time).time_since_epoch().count();
   }
 
  private:
   void watch() {
     for (;;) {
-      std::this_thread::sleep_for(most_time / 4);
+      std::this_thread::sleep_for(max_time / 4);
       if (std::chrono::steady_clock::now().time_since_epoch().count() > end_) rung_ = true;
     }
   }
@@ -40,7 +40,7 @@ class alarm_clock {
 };
 
 alarm_clock& clock_of_queries() {
-  static auto* const clock = new alarm_clock;  // Its thread outlives what is destroyed at exit.
+  static auto* const clock = new alarm_clock;  // Never destroyed, because its thread runs until the process exits.
   return *clock;
 }
 
@@ -72,7 +72,7 @@ void run(std::span<const std::uint8_t> input) {
   if (!asked) return;
   query::sql_writer writer(query::sql_format::json, asked->columns());
   std::string text;
-  for (int row = 0; row < most_rows; ++row) {
+  for (int row = 0; row < max_rows; ++row) {
     const auto more = asked->step();
     if (!more || !*more) break;
     writer.row(*asked, text);

@@ -1,8 +1,8 @@
-// Opens bytes as a recording that sums itself up, with the checksums mended, and asks what a window asks: what a file says of itself may be
-// anything, and the answers come from it.
+// Opens bytes as a recording with summaries, with corrected checksums, and makes a window's queries: the results come
+// from the file's own summaries, which may contain anything.
 #include "core/base/scratch_file.hpp"
-#include "core/query/answers/memory_map.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/results/memory_map.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/fuzz/paged_index.hpp"
@@ -11,33 +11,33 @@
 namespace sluice::fuzz::summaries {
 namespace {
 
-template <class Question>
-void ask(query::engine& from, const Question& question) {
-  (void)from.ask_now(question);
+template <class Query>
+void ask(query::engine& from, const Query& query) {
+  (void)from.ask_now(query);
 }
 
-void ask_for_track(query::engine& from, const query::track& track, query::time_range range) {
+void ask_for_track(query::engine& from, const query::track& track, time_range range) {
   constexpr std::uint32_t width = 100;
-  ask(from, query::slices_question{track.id, range, width});
-  ask(from, query::series_question{track.id, range, width});
+  ask(from, query::slices_query{track.id, range, width});
+  ask(from, query::series_query{track.id, range, width});
 }
 
-void ask_about(query::engine& from, query::time_range range) {
-  query::blocks_question blocks;
+void ask_about(query::engine& from, time_range range) {
+  query::blocks_query blocks;
   blocks.range = range;
   ask(from, blocks);
-  ask(from, query::statistics_question{range});
-  query::stacks_question stacks;
+  ask(from, query::statistics_query{range});
+  query::stacks_query stacks;
   stacks.range = range;
   ask(from, stacks);
-  query::memory_map_question map;
+  query::memory_map_query map;
   map.time = range.begin;
   map.width = 100;
   map.lone = true;
   map.marks = {trace::block_id{2}, trace::block_id{3}};
   ask(from, map);
-  ask(from, query::memory_step_question{range.begin, true, {}});
-  ask(from, query::memory_step_question{range.end, false, {}});
+  ask(from, query::memory_step_query{range.begin, true, {}});
+  ask(from, query::memory_step_query{range.end, false, {}});
 }
 
 void run(std::span<const std::uint8_t> input) {
@@ -49,23 +49,23 @@ void run(std::span<const std::uint8_t> input) {
   query::engine_options options;
   options.threads = 1;
   query::engine engine(*opened, options);
-  const auto tracks = engine.ask_now(query::tracks_question{});
+  const auto tracks = engine.ask_now(query::tracks_query{});
   if (!tracks) return;
-  const query::time_range all = (*tracks)->span;
-  const query::time_range part{all.begin + all.length() / 2, all.begin + all.length() / 2 + all.length() / 50 + 1};
+  const time_range all = (*tracks)->span;
+  const time_range part{all.begin + all.length() / 2, all.begin + all.length() / 2 + all.length() / 50 + 1};
   for (const query::track& track : (*tracks)->tracks) {
     ask_for_track(engine, track, all);
     ask_for_track(engine, track, part);
   }
   ask_about(engine, all);
   ask_about(engine, part);
-  ask(engine, query::report_question{});
-  ask(engine, query::messages_question{});
-  ask(engine, query::details_question{trace::event_id{3}, {}});
-  ask(engine, query::details_question{{}, trace::block_id{2}});
+  ask(engine, query::report_query{});
+  ask(engine, query::messages_query{});
+  ask(engine, query::details_query{trace::event_id{3}, {}});
+  ask(engine, query::details_query{{}, trace::block_id{2}});
 }
 
-/// Blocks, copies, kernels and ranges over some sections.
+/// Adds blocks, copies, kernels and ranges that are spread over some sections.
 void tell(trace::file_writer& made) {
   trace::process_row process;
   process.id = trace::process_id{1};
@@ -112,10 +112,10 @@ std::vector<bytes> seeds() {
   auto made = trace::file_writer::create(folder.path() + "/seed.sluice");
   if (!made) return {};
   tell(*made);
-  analysis::finalize_options options;
-  options.least_events = 1;
+  summary::finalize_options options;
+  options.min_events = 1;
   options.section_events = 40;
-  if (!analysis::finalize(*made, options)) return {};
+  if (!summary::finalize(*made, options)) return {};
   const bytes file = content_of(made->path());
   return {file, with_index_in_pages(file, 16)};
 }

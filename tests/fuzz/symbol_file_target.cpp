@@ -1,5 +1,5 @@
-// Reads bytes as an ELF file with debug information, and asks for functions and lines at addresses that the file itself speaks of. The input is
-// | address u64 | file |.
+// Reads bytes as an ELF file with debug information, and looks up functions and lines at addresses from the file
+// itself. The input is | address u64 | file |.
 #include "core/symbols/symbol_file.hpp"
 
 #include <elf.h>
@@ -12,11 +12,12 @@
 namespace sluice::fuzz::symbol_file {
 namespace {
 
-/// What symbol_file gives of an address at most, whatever nests in the file.
-constexpr std::size_t most_places = 64;
+/// The maximum number of places that symbol_file returns for an address, however deeply the file nests inlined
+/// functions.
+constexpr std::size_t max_places = 64;
 
 void ask(symbols::symbol_file& file, std::uint64_t address) {
-  if (file.find_lines(address).size() > most_places) __builtin_trap();
+  if (file.find_lines(address).size() > max_places) __builtin_trap();
   (void)file.find_function(address);
 }
 
@@ -35,7 +36,7 @@ void run(std::span<const std::uint8_t> input) {
   ask(**opened, UINT64_MAX);
 }
 
-/// A file with a symbol and a build id, and nothing else.
+/// A file with only a symbol and a build id.
 bytes small_file() {
   struct {
     Elf64_Ehdr head;
@@ -85,7 +86,7 @@ bytes small_file() {
   return input;
 }
 
-/// Those with debug information are in the corpus.
+/// Seeds with debug information are in the corpus.
 std::vector<bytes> seeds() { return {small_file()}; }
 
 }  // namespace

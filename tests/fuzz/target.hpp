@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-/// What is fuzzed. Each target is a function of bytes that must come back whatever they are; under libFuzzer one target
-/// makes one program, and fuzz_test.cpp runs them all over their seeds and over mutations of these.
-/// Each has a namespace of its own for its helpers.
+/// Fuzz targets. A target is a function that takes bytes and must return normally for any input. Under libFuzzer each
+/// target is one program; fuzz_test.cpp runs all targets on their seeds and on mutations of those seeds.
+/// Each target has its own namespace for its helpers.
 namespace sluice::fuzz {
 
 using bytes = std::vector<std::uint8_t>;
 
 struct target {
-  std::string name;  ///< Its folder under tests/fuzz/corpus, where inputs that once failed are kept.
+  std::string name;  ///< Also its folder under tests/fuzz/corpus, which contains inputs that once failed.
   void (*run)(std::span<const std::uint8_t> input);
-  std::vector<bytes> (*seeds)();  ///< Valid inputs to start from, made by the code that writes them.
+  std::vector<bytes> (*seeds)();  ///< Valid inputs to start from, produced by the code that writes them.
 };
 
 target trace_file_target();
@@ -42,9 +42,9 @@ target sql_text_target();
 target socket_messages_target();
 target settings_target();
 target options_text_target();
-target remote_answers_target();
+target remote_results_target();
 target remote_frames_target();
-target remote_questions_target();
+target remote_queries_target();
 target whatif_target();
 target redaction_target();
 

@@ -1,4 +1,5 @@
-// Imports bytes as PyTorch's memory in other forms than a pickle: snapshots as JSON and in SQLite, and memory timelines.
+// Imports bytes as PyTorch's memory data in formats other than pickle: snapshots as JSON and in SQLite, and memory
+// timelines.
 #include <cstring>
 
 #include "tests/core/import/database_of.hpp"

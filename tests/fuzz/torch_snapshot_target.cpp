@@ -1,5 +1,5 @@
-// PyTorch snapshots: bytes read as a pickle and, if that is what they are, imported into a trace. What is read must stay within the
-// memory that it may hold, and take time linear in the input.
+// Reads bytes as the pickle of a PyTorch snapshot and, if that succeeds, imports them into a trace. Reading must stay
+// within its memory limit and take time that is linear in the size of the input.
 #include <nlohmann/json.hpp>
 
 #include "tests/core/import/snapshot_of.hpp"

@@ -7,7 +7,7 @@
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 
-/// Bytes as a trace file.
+/// Turns fuzzed bytes into a trace file.
 namespace sluice::fuzz {
 
 template <class Part>
@@ -16,7 +16,7 @@ inline void mend(bytes& file, std::size_t at, Part& part) {
   std::memcpy(file.data() + at, &part, sizeof part);
 }
 
-/// Makes every checksum right that stands where one is expected.
+/// Corrects the checksums of the file header, the chunks and the trailer, so that readers get past them.
 inline bytes mended(std::span<const std::uint8_t> input) {
   bytes file(input.begin(), input.end());
   trace::file_header header;

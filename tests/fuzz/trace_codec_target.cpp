@@ -15,7 +15,7 @@ struct input_header {
   std::uint16_t rows;
 };
 
-/// What is decoded once must encode and decode again to the same number of rows.
+/// Rows that were decoded must encode and decode again to the same number of rows.
 template <class Row>
 void decode(std::span<const std::byte> payload, std::size_t rows) {
   std::vector<Row> decoded;

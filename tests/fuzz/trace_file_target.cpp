@@ -1,5 +1,5 @@
-// Opens bytes as a trace file and reads every row: once as they are, once with the checksums mended, because otherwise
-// hardly an input would get past them.
+// Opens bytes as a trace file and reads every row: once unchanged, and once with corrected checksums, because otherwise
+// hardly any input would pass them.
 #include <random>
 
 #include "core/base/scratch_file.hpp"
@@ -36,7 +36,7 @@ void add_rows(trace::file_writer& writer, std::mt19937_64& random) {
   for (int i = 0; i < 3; ++i) writer.add(trace::testing::random_row<Row>(random));
 }
 
-/// A recording with each kind of row in it; closed, or as its writer left it when it died.
+/// A recording with every kind of row, either closed or as left by a writer that was killed.
 bytes recording(bool closed) {
   const auto folder = scratch_folder::make().value();
   auto writer = trace::file_writer::create(folder.path() + "/seed.sluice");

@@ -1,6 +1,7 @@
-// `sluice whatif`: bytes that choose what an allocator does, event by event, so that a mutation goes deep; or a PyTorch
-// snapshot, if they begin as a pickle. The requests are inferred, replayed under every policy and with other batch sizes.
-// Arenas must be those of the slow reference, and figures must not contradict each other.
+// Runs the analysis of `sluice whatif`. If the bytes begin like a pickle, they are a PyTorch snapshot; otherwise they
+// choose an allocator's events one by one, so that mutations have a deep effect. Requests are inferred and replayed
+// under every policy and with other batch sizes.
+// Arenas must match the slow reference, and metrics must not contradict each other.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -23,11 +24,11 @@ using replay::allocator_requests;
 using replay::mib;
 using replay::policy;
 using replay::recorded_events;
-using replay::replay_figures;
+using replay::replay_metrics;
 using replay::request;
 using replay::request_kind;
 
-constexpr std::size_t most_for_reference = 400;  ///< Events: the slow reference takes their square.
+constexpr std::size_t max_for_reference = 400;  ///< In events: the slow reference takes quadratic time.
 
 void check(bool right) {
   if (!right) __builtin_trap();
@@ -36,17 +37,17 @@ void check(bool right) {
 // --- what must hold ----------------------------------------------------------------------------------------------------
 
 void check_arenas(const recorded_events& of) {
-  if (of.events.size() > most_for_reference) return;
+  if (of.events.size() > max_for_reference) return;
   for (const auto by : {replay::explanation::arenas, replay::explanation::delays}) {
     const replay::inferred_arenas found = replay::infer_arenas(of, by);
     const replay::inferred_arenas slow = replay::slow_arenas(of, by).infer();
-    check(found.free_at == slow.free_at && found.least_asked == slow.least_asked);
+    check(found.free_at == slow.free_at && found.min_asked == slow.min_asked);
     check(found.of_segment == slow.of_segment && found.count == slow.count);
     check(found.peak_reserved == slow.peak_reserved && found.driver_calls == slow.driver_calls);
   }
 }
 
-/// Each block is allocated once and freed at most once, in arenas and at times that there are.
+/// Each block is allocated once and freed at most once, in existing arenas and at existing times.
 void check_requests(const allocator_requests& of) {
   check(of.times.size() == of.requests.size() && of.ids.size() == of.blocks);
   check(std::is_sorted(of.times.begin(), of.times.end()));
@@ -64,9 +65,9 @@ void check_requests(const allocator_requests& of) {
   check(std::all_of(freed.begin(), freed.end(), [](int times) { return times <= 1; }));
 }
 
-void check_figures(const allocator_requests& of, const policy& by) {
+void check_metrics(const allocator_requests& of, const policy& by) {
   replay::reserved_curve curve{{of.times.front(), of.times.back() + 1}, std::vector<std::uint64_t>(16)};
-  const replay_figures made = replay::replay_policy(of, by, &curve);
+  const replay_metrics made = replay::replay_policy(of, by, &curve);
   check(made == replay::replay_policy(of, by));
   check(made.peak_reserved >= made.peak_allocated && made.peak_reserved >= made.largest_hole);
   check(made.peak_reserved >= made.at_failure && made.segments <= made.driver_calls);
@@ -74,7 +75,7 @@ void check_figures(const allocator_requests& of, const policy& by) {
   check(*std::max_element(curve.highest.begin(), curve.highest.end()) == made.peak_reserved);
 }
 
-void check_batches(const allocator_requests& of, std::span<const analysis::category> categories) {
+void check_batches(const allocator_requests& of, std::span<const index::category> categories) {
   const replay::batch_point one{2, replay::highest_bytes(of, categories)};
   allocator_requests twice = replay::with_batch(of, categories, replay::law_of(std::span(&one, 1)), 2, 4);
   const replay::batch_point points[] = {one, {4, replay::highest_bytes(twice, categories)}};
@@ -82,14 +83,14 @@ void check_batches(const allocator_requests& of, std::span<const analysis::categ
   for (const double to : {1.0, 3.0, 1e6}) {
     allocator_requests scaled = replay::with_batch(of, categories, replay::law_of(points), 2, to);
     check_requests(scaled);
-    check_figures(scaled, {});
+    check_metrics(scaled, {});
     if (const auto by_block = replay::with_batch_by_block(of, 2, std::span(&other, 1), to))
-      check_figures(*by_block, {});
+      check_metrics(*by_block, {});
   }
 }
 
 void check_all(const recorded_events& events, const allocator_requests& of,
-               std::span<const analysis::category> categories) {
+               std::span<const index::category> categories) {
   static const std::vector<policy> more = [] {
     std::vector<policy> made = replay::default_policies();
     for (const char* text :
@@ -101,7 +102,7 @@ void check_all(const recorded_events& events, const allocator_requests& of,
   }();
   check_arenas(events);
   check_requests(of);
-  for (const policy& by : more) check_figures(of, by);
+  for (const policy& by : more) check_metrics(of, by);
   for (const std::size_t from : {std::size_t{0}, of.requests.size() / 2, of.requests.size()}) {
     const replay::reserved_after after = replay::empty_cache_before(of, from);
     check(after.as_recorded <= replay::replay_policy(of, {}).peak_reserved);
@@ -111,7 +112,7 @@ void check_all(const recorded_events& events, const allocator_requests& of,
 
 // --- events that bytes choose --------------------------------------------------------------------------------------------
 
-/// The rows of a program on two devices. Each byte that is missing is 0.
+/// The rows of a program on two devices. Missing bytes count as 0.
 class chosen_program {
  public:
   explicit chosen_program(std::span<const std::uint8_t> by) : by_(by) {}
@@ -123,7 +124,7 @@ class chosen_program {
     while (!by_.empty()) step(next());
     memory.settle(tables);
   }
-  /// As a recording would know it besides.
+  /// Adds other facts that a recording would contain.
   void add_to(allocator_requests& of) const {
     if (of.limit == 0) of.limit = limit_;
     of.device_bytes = limit_;
@@ -131,9 +132,9 @@ class chosen_program {
     of.failures = failures_;
   }
 
-  analysis::memory_use memory;
+  index::memory_use memory;
   trace::tables tables;
-  std::vector<analysis::category> categories;  ///< In turn, of the blocks.
+  std::vector<index::category> categories;  ///< Assigned to the blocks in turn.
 
  private:
   std::uint64_t next() {
@@ -143,7 +144,7 @@ class chosen_program {
     return byte;
   }
 
-  /// Time stands still now and then, and sometimes goes back.
+  /// Advances the time; sometimes it stays the same or goes backward.
   void step(std::uint64_t what) {
     time_ += (what & 8U) != 0 ? 10 : 0;
     if ((what & 240U) == 240U) time_ -= 25;
@@ -165,7 +166,7 @@ class chosen_program {
     }
   }
 
-  /// A segment, a piece that is mapped, or the addresses for pieces.
+  /// Adds a segment, a mapped piece, or an address range for pieces.
   void take() {
     static constexpr std::uint64_t sizes[] = {2 * mib, 20 * mib, 4 * mib, 2 * mib, 12 * mib, 30 * mib, 512, 0};
     const std::uint64_t how = next();
@@ -178,7 +179,7 @@ class chosen_program {
     memory.add(row);
   }
 
-  /// In a segment; sometimes behind it, or in none.
+  /// Allocates a block in a segment; sometimes past the segment's end, or outside of all segments.
   void allocate() {
     const std::uint64_t how = next();
     const place of = how < segments_.size() ? segments_[segments_.size() - 1 - how] : place{};
@@ -189,7 +190,7 @@ class chosen_program {
     row.parent = of.block;
     blocks_.push_back({row.block, row.address, row.bytes});
     memory.add(row);
-    categories.push_back(static_cast<analysis::category>(categories.size() % analysis::category_count));
+    categories.push_back(static_cast<index::category>(categories.size() % index::category_count));
   }
 
   struct place {
@@ -197,7 +198,7 @@ class chosen_program {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
   };
-  /// Ends one, perhaps for the second time.
+  /// Frees a block or segment, perhaps for the second time.
   void end(const std::vector<place>& of) {
     const std::size_t which = next();
     if (of.empty()) return;
@@ -254,12 +255,12 @@ void run_chosen(std::span<const std::uint8_t> input) {
 
 // --- snapshots -----------------------------------------------------------------------------------------------------------
 
-/// As `sluice whatif` does it.
+/// Imports the bytes and analyzes them as `sluice whatif` does.
 void run_imported(std::span<const std::uint8_t> input) {
   const auto file = imported({reinterpret_cast<const char*>(input.data()), input.size()});
   if (file == nullptr) return;
   const auto snapshot = file->latest();
-  analysis::growing_index index;
+  index::growing_index index;
   while (!index.absorb(*snapshot, snapshot->chunks().size() + 1)) {
   }
   const auto facts = index.tensors(*snapshot);
@@ -280,7 +281,7 @@ void run(std::span<const std::uint8_t> input) {
 using nlohmann::json;
 using testing::entry;
 
-/// Segments that are freed and taken again at the same address, with blocks of two sizes in them.
+/// Segments that are freed and allocated again at the same address, with blocks of two sizes in them.
 bytes snapshot() {
   constexpr std::uint64_t at = 0x7f00'0000'0000;
   json history = json::array();
@@ -307,7 +308,7 @@ bytes snapshot() {
 }
 
 std::vector<bytes> seeds() {
-  // Bytes as `chosen_program` reads them: take (how, where), allocate (in, at, size), end (which).
+  // Bytes as `chosen_program` reads them: segment (how, where), allocate (in, at, size), end (which).
   const bytes again = {1, 8,  1,  0, 10, 0,  0,  255, 12, 0, 9,  0, 8, 1, 0,  10, 0, 0, 255, 8,
                        1, 16, 10, 0, 0,  40, 10, 0,   40, 8, 12, 1, 8, 1, 24, 10, 0, 0, 40};
   const bytes streams = {0, 8, 0, 0, 8,  64, 1, 10, 0,  0, 4,  10, 1, 0,  9, 12, 0, 10, 1, 0, 9,

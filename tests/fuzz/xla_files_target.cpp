@@ -1,4 +1,4 @@
-// Imports bytes as XLA's files: heap profiles of pprof and XSpaces.
+// Imports bytes as XLA's files: pprof heap profiles and XSpaces.
 #include <protozero/pbf_writer.hpp>
 
 #include "tests/fuzz/import_bytes.hpp"
@@ -12,7 +12,7 @@ using protozero::pbf_writer;
 void run(std::span<const std::uint8_t> input) {
   const std::string content(input.begin(), input.end());
   import_bytes(content);
-  // Behind a begin that is right, so that mutations of the begin reach the rest too.
+  // After a valid header, so that mutations of the header also reach the rest.
   import_bytes(std::string("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04", 12) + content);
   import_bytes(std::string("\x0a\x0d\x12\x0b/host:CPU:0", 15) + content);
 }

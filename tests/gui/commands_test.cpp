@@ -1,4 +1,4 @@
-// Commands: run between frames, by id, and only when they can.
+// Commands run between frames, by id, and only while they are enabled.
 #include "app/gui/shell/commands.hpp"
 
 #include <gtest/gtest.h>
@@ -31,11 +31,11 @@ TEST(commands, that_views_act_on_have_run_for_one_frame) {
 
 TEST(commands, get_their_argument) {
   command_registry commands;
-  query::time_range got;
-  commands.add({.id = "show", .run = [&](const argument& with) { got = std::get<query::time_range>(with); }});
-  commands.invoke("show", query::time_range{3, 9});
+  time_range got;
+  commands.add({.id = "show", .run = [&](const argument& with) { got = std::get<time_range>(with); }});
+  commands.invoke("show", time_range{3, 9});
   commands.run_queued();
-  EXPECT_EQ(got, (query::time_range{3, 9}));
+  EXPECT_EQ(got, (time_range{3, 9}));
 }
 
 TEST(commands, that_are_disabled_or_unknown_do_nothing) {
@@ -61,13 +61,13 @@ TEST(commands, may_queue_others) {
 }
 
 TEST(commands, are_found_by_their_title_their_other_words_and_some_letters) {
-  const command saves{.id = "s", .title = "Save the table as CSV...", .group = "Panels", .words = "export"};
+  const command saves{.id = "s", .title = "Save table as CSV...", .group = "Panels", .words = "export"};
   for (const char* typed : {"csv", "CSV", "export", "save table", "table save", "panels", ""})
     EXPECT_EQ(match_of(saves, typed), 2) << typed;
   EXPECT_EQ(match_of(saves, "stc"), 1);
   EXPECT_EQ(match_of(saves, "png"), 0);
   EXPECT_EQ(match_of(saves, "xport csv zoom"), 0);
-  EXPECT_EQ(match_of(saves, "epo"), 0) << "letters of other words would find everything";
+  EXPECT_EQ(match_of(saves, "epo"), 0) << "if letters of other words counted, everything would match";
 }
 
 TEST(keys, are_read_as_they_are_written) {

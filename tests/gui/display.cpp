@@ -27,14 +27,15 @@ bool start_display() {
   if (server > 0) return true;
   int number[2];
   if (pipe(number) != 0) return false;
-  // The server picks a free number and writes it: two tests may start at once.
+  // The server chooses a free display number and writes it to descriptor 3, because two tests may start at once.
   server = fork();
   if (server == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // it must not outlive a test that is killed
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // The server must not outlive a test that is killed.
     dup2(number[1], 3);
     const int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDERR_FILENO);
-    // Without -noreset it begins anew whenever a test's window, its only one, closes, and may turn the next test's away meanwhile.
+    // Without -noreset the server resets when its only client closes, and may refuse the next test's connection in the
+    // meantime.
     execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", "3", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", nullptr);
     _exit(127);
   }

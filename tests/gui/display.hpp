@@ -2,7 +2,7 @@
 
 namespace sluice::test {
 
-/// A display of the test's own: Xvfb, started now and ended with the program. False when there is none to be had.
+/// Starts a private display (Xvfb), which ends with the test program. Returns false if Xvfb cannot be started.
 bool start_display();
 
 }  // namespace sluice::test

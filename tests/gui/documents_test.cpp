@@ -1,4 +1,4 @@
-// Documents, the one selection, and the way back.
+// Open documents, the selection that they share, and going back in the history.
 #include "app/gui/shell/documents.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_F(session_test, opens_a_file_and_shows_all_of_it) {
 TEST_F(session_test, goes_back_to_the_moment_of_before) {
   open(path);
   state.set_moment(1'000);
-  EXPECT_FALSE(state.can_go_back()) << "choosing a moment is no step";
+  EXPECT_FALSE(state.can_go_back()) << "choosing a moment does not add to the history";
   state.select({document_id::none, selection_kind::block, 3});
   state.set_moment(2'000);
   state.back();
@@ -71,7 +71,7 @@ TEST_F(session_test, goes_back_by_one_action_of_the_user_whatever_it_changed) {
   state.begin_action();
   state.select({document_id::none, selection_kind::block, 3});
   state.back();
-  EXPECT_EQ(state.range(), (query::time_range{1'000'000, 2'000'000}));
+  EXPECT_EQ(state.range(), (time_range{1'000'000, 2'000'000}));
   state.back();
   EXPECT_EQ(state.here(), before);
   EXPECT_FALSE(state.can_go_back());
@@ -137,7 +137,7 @@ TEST_F(session_test, sums_up_what_was_cut_short_and_is_too_large_to_be_held) {
   const auto shown = state.active()->engine->snapshot();
   EXPECT_FALSE(shown->complete());
   EXPECT_FALSE(shown->summaries().empty());
-  EXPECT_TRUE(state.active()->engine->ask_now(query::tracks_question{}));
+  EXPECT_TRUE(state.active()->engine->ask_now(query::tracks_query{}));
 }
 
 TEST_F(session_test, opens_what_was_cut_short_as_it_is_where_it_can_be_held) {
@@ -172,7 +172,7 @@ TEST_F(session_test, goes_back_and_forward_through_what_was_selected) {
   open(path);
   const document_id here = state.active()->id;
   state.select({here, selection_kind::event, 7});
-  state.select_range(query::time_range{1'000'000, 2'000'000});
+  state.select_range(time_range{1'000'000, 2'000'000});
   state.go_to({1'000'000, 3'000'000}, false);
   state.back();
   EXPECT_TRUE(state.range().has_value());
@@ -187,14 +187,14 @@ TEST_F(session_test, goes_back_and_forward_through_what_was_selected) {
   state.forward();
   state.forward();
   EXPECT_EQ(state.selected().id, 7U);
-  EXPECT_EQ(state.active()->visible, (query::time_range{1'000'000, 3'000'000}));
+  EXPECT_EQ(state.active()->visible, (time_range{1'000'000, 3'000'000}));
 }
 
 TEST_F(session_test, brings_back_in_one_step_what_was_selected_before_nothing_was) {
   open(path);
   const document_id here = state.active()->id;
   state.select({here, selection_kind::block, 3});
-  state.select_range(query::time_range{1'000'000, 2'000'000});
+  state.select_range(time_range{1'000'000, 2'000'000});
   state.set_moment(1'500'000);
   state.select_nothing();
   EXPECT_EQ(state.selected().kind, selection_kind::none);
@@ -202,20 +202,20 @@ TEST_F(session_test, brings_back_in_one_step_what_was_selected_before_nothing_wa
   EXPECT_FALSE(state.moment().has_value());
   state.select_nothing();
   state.back();
-  EXPECT_EQ(state.selected().id, 3U) << "selecting nothing again is no step";
-  EXPECT_EQ(state.range(), (query::time_range{1'000'000, 2'000'000}));
+  EXPECT_EQ(state.selected().id, 3U) << "clearing an empty selection does not add to the history";
+  EXPECT_EQ(state.range(), (time_range{1'000'000, 2'000'000}));
   EXPECT_EQ(state.moment(), 1'500'000);
   state.forward();
   EXPECT_EQ(state.selected().kind, selection_kind::none);
 }
 
 TEST_F(session_test, never_shows_less_than_a_pixel_or_more_than_there_is) {
-  const query::time_range span{0, 1'000'000};
-  const query::time_range deep = documents::clamp({500'000, 500'001}, span);
+  const time_range span{0, 1'000'000};
+  const time_range deep = documents::clamp({500'000, 500'001}, span);
   EXPECT_GE(deep.length(), 10);
-  const query::time_range wide = documents::clamp({-9'000'000'000, 9'000'000'000}, span);
+  const time_range wide = documents::clamp({-9'000'000'000, 9'000'000'000}, span);
   EXPECT_LE(wide.length(), 1'100'000);
-  const query::time_range beside = documents::clamp({5'000'000, 5'100'000}, span);
+  const time_range beside = documents::clamp({5'000'000, 5'100'000}, span);
   EXPECT_EQ(beside.length(), 100'000);
   EXPECT_LE(beside.end, 1'010'000);
 }
@@ -226,7 +226,7 @@ TEST_F(session_test, closing_forgets_the_way_there) {
   state.close(state.active()->id);
   EXPECT_EQ(state.active(), nullptr);
   EXPECT_FALSE(state.can_go_back());
-  state.show({0, 10}, false);  // nothing to show: nothing happens
+  state.show({0, 10}, false);  // Without a document, `show` does nothing.
 }
 
 TEST_F(session_test, an_empty_recording_is_open_but_not_ready) {
@@ -238,7 +238,7 @@ TEST_F(session_test, an_empty_recording_is_open_but_not_ready) {
 
 TEST_F(session_test, follows_a_recording_that_is_watched_through_a_socket) {
   auto writer = trace::file_writer::create(path).value();
-  const auto add_kernel = [&](query::time_ns begin) {
+  const auto add_kernel = [&](time_ns begin) {
     trace::kernel_event row;
     row.time = begin;
     row.end = begin + 1'000'000;

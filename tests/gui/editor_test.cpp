@@ -1,4 +1,4 @@
-// Which command shows a source line in the user's editor.
+// The command that shows a source line in the user's editor.
 #include "app/gui/shell/editor.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ std::string command(const std::string& editor, std::uint64_t line = 12) {
   return processes::joined_words(editor_command(editor, "/src/train me.py", line));
 }
 
-TEST(editor, is_told_the_line_in_its_own_way) {
+TEST(editor, is_reported_the_line_in_its_own_way) {
   EXPECT_EQ(command("code"), "code --goto '/src/train me.py:12'");
   EXPECT_EQ(command("/usr/bin/code --wait"), "/usr/bin/code --wait --goto '/src/train me.py:12'");
   EXPECT_EQ(command("subl"), "subl '/src/train me.py:12'");
@@ -34,7 +34,7 @@ TEST(editor, must_be_named) {
 TEST(editor, opens_only_files_of_this_machine) {
   EXPECT_EQ(open_in_editor("train.py", 1).error().code, error_code::invalid_argument);
   EXPECT_EQ(open_in_editor("/no/such/train.py", 1).error().code, error_code::not_found);
-  EXPECT_EQ(open_in_editor("/dev/null", 1).error().code, error_code::not_found) << "no regular file";
+  EXPECT_EQ(open_in_editor("/dev/null", 1).error().code, error_code::not_found) << "not a regular file";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What the window starts as a demo, without a device: `fake_demo demo NAME ... -o FILE` writes a recording step by step, with
-// the counter "progress", until it is done or gets SIGTERM. NAME "broken" fails at once, "quick" ends by itself.
+// Replaces `sluice` in tests where the window starts a demo: `fake_demo demo NAME ... -o FILE` writes a recording
+// with the counter "progress" until SIGTERM. With NAME "broken" it fails at once, with "quick" it ends by itself.
 #include <signal.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   const auto out = std::find(words.begin(), words.end(), "-o");
   if (words.size() < 4 || words.end() - out < 2) return 2;
   if (words[0] == "record") {
-    // `fake_demo record ... -o FILE -- COMMAND`: writes what the command is, then as a demo does.
+    // `fake_demo record ... -o FILE -- COMMAND`: prints the command, then writes a recording as a demo does.
     const auto command = std::find(words.begin(), words.end(), "--") + 1;
     for (auto word = command; word < words.end(); ++word) std::printf("[%s]", word->c_str());
     std::printf("\n");

@@ -5,14 +5,14 @@
 namespace sluice::gui {
 namespace {
 
-using analysis::stack_weight;
+using metrics::stack_weight;
 
-/// A tree from (depth, line, bytes with everything below) in preorder.
-struct told_node {
+/// A node of a tree in preorder: depth, line, and bytes including all descendants.
+struct reported_node {
   std::uint32_t depth, line;
   std::uint64_t bytes;
 };
-query::stack_view tree_of(const std::vector<told_node>& nodes) {
+query::stack_view tree_of(const std::vector<reported_node>& nodes) {
   query::stack_view view;
   std::vector<std::uint32_t> path;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
@@ -36,7 +36,7 @@ TEST(flames, lie_below_their_callers_and_are_as_wide_as_their_share) {
     EXPECT_EQ(each.row, sample.tree.nodes[each.node].depth);
     EXPECT_DOUBLE_EQ(each.end - each.begin, static_cast<double>(sample.tree.nodes[each.node].all.bytes) / 100);
   }
-  EXPECT_DOUBLE_EQ(placed[2].begin, 0.6) << "beside its neighbour; what the root holds itself is at the right";
+  EXPECT_DOUBLE_EQ(placed[2].begin, 0.6) << "next to its sibling; the root's own bytes are at the right";
 }
 
 TEST(flames, fill_the_width_with_the_frame_zoomed_to) {
@@ -49,7 +49,7 @@ TEST(flames, fill_the_width_with_the_frame_zoomed_to) {
 TEST(flames, too_narrow_to_see_are_not_placed) {
   EXPECT_EQ(lay_out(sample.tree, 0, stack_weight::bytes, 1).size(), 2U);
   EXPECT_TRUE(lay_out(sample.tree, 99, stack_weight::bytes, 100).empty());
-  EXPECT_TRUE(lay_out(sample.tree, 0, stack_weight::alone, 100).empty()) << "nothing weighs anything";
+  EXPECT_TRUE(lay_out(sample.tree, 0, stack_weight::alone, 100).empty()) << "all weights are 0";
 }
 
 TEST(flames, are_found_by_their_ids) {

@@ -1,4 +1,4 @@
-// Axes: round steps, labels that can be read and never repeat.
+// Axes have round steps and readable labels that never repeat.
 #include "app/gui/window/format.hpp"
 
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ std::vector<std::string> labels_of(const time_axis& axis) {
 }
 
 TEST(time_axis, steps_are_one_two_or_five_times_a_power_of_ten) {
-  for (query::time_ns length = 10; length < 4'000'000'000'000; length = length * 7 / 3) {
+  for (time_ns length = 10; length < 4'000'000'000'000; length = length * 7 / 3) {
     const time_axis axis = time_ticks({0, length}, 10);
-    query::time_ns lead = axis.step;
+    time_ns lead = axis.step;
     while (lead % 10 == 0) lead /= 10;
     EXPECT_TRUE(lead == 1 || lead == 2 || lead == 5) << axis.step;
     EXPECT_LE(axis.ticks.size(), 12U) << length;
@@ -32,9 +32,8 @@ TEST(time_axis, uses_the_largest_unit_that_stays_short) {
 }
 
 TEST(time_axis, no_two_ticks_read_the_same_however_deep_the_zoom) {
-  for (const query::time_ns begin :
-       {query::time_ns{0}, query::time_ns{12'345'678'901}, query::time_ns{3'600'000'000'000}})
-    for (query::time_ns length = 20; length < 100'000'000'000; length *= 9) {
+  for (const time_ns begin : {time_ns{0}, time_ns{12'345'678'901}, time_ns{3'600'000'000'000}})
+    for (time_ns length = 20; length < 100'000'000'000; length *= 9) {
       const time_axis axis = time_ticks({begin, begin + length}, 8);
       const auto labels = labels_of(axis);
       EXPECT_EQ(std::set<std::string>(labels.begin(), labels.end()).size(), labels.size()) << begin << " " << length;
@@ -90,7 +89,7 @@ TEST(value_axis, has_a_top_even_for_nothing) {
   EXPECT_GT(value_ticks(std::numeric_limits<double>::infinity(), value_unit::rate, 3).top, 0);
 }
 
-/// A width of one for each character.
+/// Measures text for the tests: each character is 1 wide.
 float characters(std::string_view text) {
   return static_cast<float>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
@@ -99,10 +98,10 @@ float characters(std::string_view text) {
 TEST(in_window, names_the_entries_of_the_window_and_no_options) {
   EXPECT_EQ(in_window("no kernel times; record --mode timeline"), "no kernel times; record with \"Timeline\"");
   EXPECT_EQ(in_window("a.so is not looked at: see --sources-from"),
-            "a.so is not looked at: see File, Look for sources in");
+            "a.so is not looked at: see File, Add source folder");
   EXPECT_EQ(in_window("Copies (record --find-duplicates), 1 MiB"),
-            "Copies (record with \"find repeated copies\"), 1 MiB");
-  EXPECT_EQ(in_window("nvcc --std=c++17 \u00e9"), apart("nvcc --std=c++17 \u00e9")) << "others stay";
+            "Copies (record with \"Detect duplicate copies\"), 1 MiB");
+  EXPECT_EQ(in_window("nvcc --std=c++17 \u00e9"), apart("nvcc --std=c++17 \u00e9")) << "other names are unchanged";
 }
 
 TEST(fitted, keeps_a_text_that_fits) {

@@ -1,4 +1,4 @@
-// The words of the window: each is there once, explained in two sentences.
+// The glossary has each term once, with an explanation of two sentences.
 #include "app/gui/window/glossary.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace sluice::gui {
 namespace {
 
-/// Sentences end with a full stop at the end of the text or before a space and a capital.
+/// The number of sentences. A sentence ends with a full stop, at the end of the text or before a space and a capital.
 int sentences(std::string_view text) {
   int count = 0;
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -40,8 +40,8 @@ TEST(glossary, is_sorted_and_finds_every_term_in_either_case) {
 TEST(glossary, has_each_layer_category_and_kind_of_memory_that_the_window_draws) {
   for (std::size_t i = 0; i < trace::layer_count; ++i)
     EXPECT_NE(find_term(term_of(static_cast<trace::layer>(i))), nullptr) << i;
-  for (std::size_t i = 0; i < analysis::category_count; ++i)
-    EXPECT_NE(find_term(term_of(static_cast<analysis::category>(i))), nullptr) << i;
+  for (std::size_t i = 0; i < index::category_count; ++i)
+    EXPECT_NE(find_term(term_of(static_cast<index::category>(i))), nullptr) << i;
   for (const auto kind : {trace::memory_kind::device, trace::memory_kind::pinned, trace::memory_kind::managed,
                           trace::memory_kind::host, trace::memory_kind::array})
     EXPECT_NE(find_term(term_of(kind)), nullptr);

@@ -1,4 +1,4 @@
-// Names that drive a terminal, turn text around, hide or are ImGui's own marks, in a real window.
+// Names with terminal controls, reversed or hidden text, or ImGui's own markup, in a real window.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +15,14 @@ using sluice::testing::ms;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Sets a title, rings, colours by C1, turns text around, hides, ends the line, is a format and an id, and is no UTF-8.
+/// A text that sets a title, beeps, sets colours with C1 codes, reverses and hides text, and contains a newline, a
+/// format, an id and invalid UTF-8.
 const std::string hostile =
     "\x1b]0;owned\x07 \xc2\x9b"
     "31m \xe2\x80\xae"
     "evil \xe2\x80\x8b \r\n fake%n%s%99999d ##hidden ###id \xff";
 
-/// Nothing but printable characters and ends of lines.
+/// Expects only printable characters and newlines.
 void expect_tame(const std::string& text, const std::string& where) {
   for (const char* each : {"\x1b", "\x07", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x80\x8b", "\r", "\xff"})
     EXPECT_THAT(text, Not(HasSubstr(each))) << where;
@@ -75,7 +76,7 @@ class hostile_names : public window_test {
   const std::string place = own_path("\x1b[2J ##x %s \xe2\x80\xae name.sluice");
 };
 
-// Tried: a recording and a file whose names are escape sequences, controls of direction, formats and ImGui's marks, in every panel.
+// Tried: in every panel, names of events and files with escape sequences, direction controls, formats and ImGui markup.
 TEST_F(hostile_names, no_panel_draws_them) {
   use([&](ImGuiTestContext& user) {
     open_it(user);
@@ -90,7 +91,7 @@ TEST_F(hostile_names, no_panel_draws_them) {
       expect_tame(words, panel);
       seen = seen || words.find("\\x1b]0;owned") != std::string::npos;
     }
-    EXPECT_TRUE(seen) << "names are shown, escaped";
+    EXPECT_TRUE(seen) << "names are shown in escaped form";
     app().invoke("search.find", std::string("evil"));
     user.Yield(4);
     settle(user);
@@ -98,7 +99,7 @@ TEST_F(hostile_names, no_panel_draws_them) {
   });
 }
 
-// Tried: the same names in the window's title and the menus.
+// Tried: hostile names in the window's title and the menus.
 TEST_F(hostile_names, no_title_and_no_menu_has_them) {
   use([&](ImGuiTestContext& user) {
     open_it(user);
@@ -109,7 +110,7 @@ TEST_F(hostile_names, no_title_and_no_menu_has_them) {
   });
 }
 
-// Tried: names and texts of a query that reach the clipboard, to be pasted in a terminal.
+// Tried: names and texts of a query that are copied to the clipboard and may be pasted into a terminal.
 TEST_F(hostile_names, what_is_copied_drives_no_terminal) {
   use([&](ImGuiTestContext& user) {
     open_it(user);

@@ -1,4 +1,4 @@
-// What is kept of the views of a recording: with the session and in saved views, from anybody.
+// The stored state of views, in the session and in saved views. Saved views may come from untrusted files.
 #include "app/gui/shell/kept_view.hpp"
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@ kept_view full() {
   made.queries = {"SELECT time FROM kernels", "-- quoted \"name\"\nSELECT 1 AS time"};
   blocks_filter filter;
   filter.text = "model.py";
-  filter.range = query::time_range{10, 11};
+  filter.range = time_range{10, 11};
   filter.layer = trace::layer::framework;
-  filter.category = analysis::category::activation;
-  filter.least_bytes = 1 << 20;
+  filter.category = index::category::activation;
+  filter.min_bytes = 1 << 20;
   filter.only_unfreed = true;
   filter.only_unused = true;
   filter.device = trace::device_id{1};
@@ -41,7 +41,7 @@ void expect_refused(const std::string& text, const std::string& why) {
 
 TEST(kept_view, is_read_as_it_was_written) {
   const std::string text = text_of(full());
-  EXPECT_EQ(text.find('\n'), std::string::npos) << "one line of the settings";
+  EXPECT_EQ(text.find('\n'), std::string::npos) << "it must fit in one line of the settings";
   const auto found = kept_view_of(text);
   ASSERT_TRUE(found) << found.error().to_string();
   EXPECT_EQ(*found, full());
@@ -73,14 +73,14 @@ TEST(kept_view, is_refused_with_the_name_of_what_is_wrong) {
   expect_refused(R"({"blocks": {"groups": {"by": "moon"}}})", "by");
   expect_refused(R"({"blocks": {"groups": {"keys": [1,2,3,4,5,6,7,8,9,10,11,12,13]}}})", "keys");
   std::string many = R"({"order_of_tracks": [0)";
-  for (std::size_t i = 0; i < kept_view::most_tracks; ++i) many += ",0";
+  for (std::size_t i = 0; i < kept_view::max_tracks; ++i) many += ",0";
   expect_refused(many + "]}", "order_of_tracks");
 }
 
 TEST(kept_view, bounds_times_and_puts_them_in_order) {
   const auto found = kept_view_of(R"({"generations_ns": [9223372036854775807, 18446744073709551615, -4, 7, 7]})");
   ASSERT_TRUE(found) << found.error().to_string();
-  EXPECT_EQ(found->generations, (std::vector<query::time_ns>{-4, 7, analysis::latest_time}));
+  EXPECT_EQ(found->generations, (std::vector<time_ns>{-4, 7, latest_time}));
 }
 
 TEST(kept_view, shows_no_hostile_words) {

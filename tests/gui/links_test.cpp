@@ -1,4 +1,4 @@
-// Every link of a bundled recording's summary and details leads to something that is then on the screen.
+// Every link in the summary and details of a bundled recording leads to something that is then visible on the screen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class links : public window_test {
 
   struct found_link {
     ImGuiTestItemInfo item;
-    float scroll = 0;  ///< Of the panel, for the link to be on the screen.
+    float scroll = 0;  ///< The panel's scroll position at which the link is visible.
   };
 
   static void scroll_to(ImGuiTestContext& user, const char* panel, float scroll) {
@@ -38,7 +38,7 @@ class links : public window_test {
     user.Yield(2);
   }
 
-  /// The links and lines of amounts in a panel, top to bottom. What is scrolled out of view has none.
+  /// The links and lines of amounts in a panel, top to bottom, without those that are scrolled out of view.
   static std::vector<found_link> links_in(ImGuiTestContext& user, const char* panel) {
     std::vector<found_link> found;
     std::set<ImGuiID> seen;
@@ -48,7 +48,7 @@ class links : public window_test {
       scroll_to(user, panel, std::min(scroll, window->ScrollMax.y));
       ImGuiTestItemList items;
       user.GatherItems(&items, (std::string("//") + panel).c_str(), -1);
-      // The views are built without the test engine: what they draw themselves has no label.
+      // The views are built without the test engine, so items that they draw themselves have no label.
       for (const ImGuiTestItemInfo& each : items) {
         const auto& windows = ImGui::GetCurrentContext()->Windows;
         const bool is_window =
@@ -64,8 +64,8 @@ class links : public window_test {
   }
 
   static std::string name_of(const ImGuiTestItemInfo& item) {
-    for (const char* each : {"List the blocks", "Show on the timeline", "Show the block", "Show a copy",
-                             "Show the event", "Show the map", "Try other settings", "All call stacks", "line"})
+    for (const char* each : {"List blocks", "Show on timeline", "Show block", "Show a copy", "Show event",
+                             "Show memory map", "Try other settings", "All call stacks", "line"})
       if (is(item, each)) return each;
     return "another link";
   }
@@ -80,13 +80,14 @@ class links : public window_test {
     return std::find(drawn.begin(), drawn.end(), block) != drawn.end();
   }
 
-  /// A range that was marked is on the screen and long enough to be seen there; else a moment is.
+  /// Expects that the marked range is on the screen and wide enough to see; without a marked range, that the marked
+  /// moment is on the screen.
   void expect_mark_on_screen() {
     const gui::document& shown = *app().state().active();
     const auto& range = app().state().range();
     const auto& moment = app().state().moment();
     ASSERT_TRUE(range || moment);
-    const query::time_range marked = range ? *range : query::time_range{*moment, *moment};
+    const time_range marked = range ? *range : time_range{*moment, *moment};
     if (range) {
       EXPECT_GT(range->length(), 2);
       EXPECT_GE(range->begin, shown.span.begin);
@@ -96,16 +97,16 @@ class links : public window_test {
     EXPECT_GE(shown.visible.end, marked.end);
   }
 
-  /// What is selected is on the screen: in its track and, if it is a block, in the list of blocks; and Details tell of it.
+  /// Expects that the selection is on the screen: in its track, in Details and, for a block, in the list of blocks.
   void expect_selection_on_screen(ImGuiTestContext& user) {
     const gui::document& shown = *app().state().active();
     const gui::selection chosen = app().state().selected();
-    query::details_question about;
+    query::details_query about;
     if (chosen.kind == selection_kind::event) about.event = static_cast<trace::event_id>(chosen.id);
     if (chosen.kind == selection_kind::block) about.block = static_cast<trace::block_id>(chosen.id);
-    const auto told = shown.engine->ask_now(about);
-    ASSERT_TRUE(told) << told.error().to_string();
-    const query::event_details& of = **told;
+    const auto reported = shown.engine->ask_now(about);
+    ASSERT_TRUE(reported) << reported.error().to_string();
+    const query::event_details& of = **reported;
     EXPECT_TRUE(is_front("Details")) << "front: " << is_front("Summary") << is_front("Statistics") << chosen.id;
     EXPECT_NE(read(user).find(of.title), std::string::npos) << of.title;
     EXPECT_LE(shown.visible.begin, of.span.begin);
@@ -130,17 +131,17 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
       app().invoke("panel.focus.Summary");
       user.Yield(3);
       user.ItemOpenAll("//Summary");
-      if (user.ItemExists("//Summary/###Also noticed")) user.ItemOpen("//Summary/###Also noticed");
+      if (user.ItemExists("//Summary/###Smaller findings")) user.ItemOpen("//Summary/###Smaller findings");
       settle(user);
       std::size_t lines = 0;
       for (const auto& [each, scroll] : links_in(user, "Summary")) {
         const std::string name = name_of(each);
-        if ((name == "line" || name == "another link") && lines++ % 4 != 0) continue;  // They are all alike.
+        if ((name == "line" || name == "another link") && lines++ % 4 != 0) continue;  // These links are all similar.
         SCOPED_TRACE(name);
         app().invoke("panel.focus.Summary");
         app().invoke("selection.clear");
         user.Yield(2);
-        const query::time_range before = app().state().active()->visible;
+        const time_range before = app().state().active()->visible;
         const gui::location here = app().state().here();
         const gui::blocks_filter listed = app().find<gui::blocks_view>().filter();
         scroll_to(user, "Summary", scroll);
@@ -160,8 +161,8 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
           const bool moved =
               app().state().active()->visible != before || app().state().range() || app().state().moment();
           const auto panels = {"Stacks", "What if", "Memory map", "Blocks", "Transfers", "Idle gaps", "Ranks"};
-          if (name == "Show on the timeline") {
-            EXPECT_TRUE(is_front("Summary")) << "the card is still to be read";
+          if (name == "Show on timeline") {
+            EXPECT_TRUE(is_front("Summary")) << "the card is still visible";
             EXPECT_TRUE(moved);
             expect_mark_on_screen();
             app().invoke("selection.back");
@@ -170,7 +171,7 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
             EXPECT_EQ(app().state().here(), here);
           }
           EXPECT_TRUE(moved || std::any_of(panels.begin(), panels.end(), [this](const char* p) { return is_front(p); }))
-              << "nothing happened";
+              << "the link did nothing";
         }
         if (user.IsError()) return;
       }
@@ -178,14 +179,14 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
       user.Yield(3);
     }
     EXPECT_GT(followed, 50U);
-    EXPECT_TRUE(kinds.contains("List the blocks") && kinds.contains("Show on the timeline"));
+    EXPECT_TRUE(kinds.contains("List blocks") && kinds.contains("Show on timeline"));
   });
 }
 
 TEST_F(links, of_details_lead_from_a_block_to_its_events_and_back) {
   use([&](ImGuiTestContext& user) {
     open_recording(user, "pytorch-training.sluice");
-    const auto report = app().state().active()->engine->ask_now(query::report_question{});
+    const auto report = app().state().active()->engine->ask_now(query::report_query{});
     ASSERT_TRUE(report);
     const auto found = std::find_if((*report)->findings.begin(), (*report)->findings.end(),
                                     [](const auto& f) { return f.block != trace::block_id::none; });

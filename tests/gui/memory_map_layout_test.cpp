@@ -1,4 +1,4 @@
-// Segments in lines of equal numbers of bytes.
+// The layout of segments in rows that each represent the same number of bytes.
 #include "app/gui/views/memory_map/memory_map_layout.hpp"
 
 #include <gtest/gtest.h>
@@ -10,16 +10,16 @@ namespace {
 
 constexpr std::uint64_t kib = 1024;
 
-struct told_segment {
+struct reported_segment {
   std::size_t group;
   std::uint64_t bytes;
   std::uint64_t used;
 };
 
-query::memory_map map_of(const std::vector<told_segment>& segments) {
+query::memory_map map_of(const std::vector<reported_segment>& segments) {
   query::memory_map made;
   std::uint64_t id = 0;
-  for (const told_segment& each : segments) {
+  for (const reported_segment& each : segments) {
     query::address_segment& segment = made.segments.emplace_back();
     segment.block = trace::block_id{++id};
     segment.address = id << 40;
@@ -86,7 +86,7 @@ TEST(map_layout, shows_only_the_heading_of_a_folded_group) {
 TEST(map_layout, finds_the_line_of_every_byte) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 30; ++round) {
-    std::vector<told_segment> segments;
+    std::vector<reported_segment> segments;
     for (std::size_t i = 0; i < 1 + random() % 40; ++i) segments.push_back({i / 9, 1 + random() % (900 * kib), 0});
     const auto map = map_of(segments);
     map_layout layout;
@@ -111,19 +111,19 @@ TEST(map_layout, chooses_lines_that_fill_the_room) {
   const auto one = map_of({{0, 1024 * kib, 0}});
   EXPECT_EQ(fitting_line(one, 1000), shortest_line);
   EXPECT_EQ(fitting_line(one, 17), 64 * kib);
-  EXPECT_EQ(fitting_line(one, 16), 96 * kib) << "one of the lines is the heading";
+  EXPECT_EQ(fitting_line(one, 16), 96 * kib) << "one of the lines is for the heading";
   EXPECT_EQ(fitting_line(one, 3), 512 * kib);
-  EXPECT_EQ(fitting_line(map_of({{0, 680 * kib, 0}}), 2), 768 * kib) << "half a power of two more";
-  std::vector<told_segment> many(400, told_segment{0, 2048 * kib, 0});
+  EXPECT_EQ(fitting_line(map_of({{0, 680 * kib, 0}}), 2), 768 * kib) << "one and a half times a power of two";
+  std::vector<reported_segment> many(400, reported_segment{0, 2048 * kib, 0});
   many[7].bytes = std::uint64_t{1} << 30;
   const auto map = map_of(many);
   map_layout layout;
   layout.assign(map, fitting_line(map, 20), map_order::address, {});
-  EXPECT_EQ(layout.bytes_per_line(), 8192 * kib) << "most take a quarter of a line";
+  EXPECT_EQ(layout.bytes_per_line(), 8192 * kib) << "most segments take a quarter of a line";
   many[7].bytes = std::uint64_t{1} << 36;
   const auto one_huge = map_of(many);
   layout.assign(one_huge, fitting_line(one_huge, 20), map_order::address, {});
-  EXPECT_LE(layout.lines(), 401 * 4) << "large ones take few lines";
+  EXPECT_LE(layout.lines(), 401 * 4) << "large segments take few lines";
   EXPECT_GT(layout.lines(), 401 * 2);
 }
 

@@ -1,9 +1,9 @@
-// The map of memory in a real window: the moment that it shows, and that the mouse finds blocks and holes where they lie.
+// The memory map in a real window: the moment that it shows, and finding blocks and holes with the mouse.
 #include <gtest/gtest.h>
 
 #include "app/gui/views/memory_map/memory_map.hpp"
 #include "core/base/format.hpp"
-#include "core/query/answers/memory_map.hpp"
+#include "core/query/results/memory_map.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -13,9 +13,9 @@ using gui::selection_kind;
 
 class memory_map_panel : public window_test {
  protected:
-  query::time_ns peak_of_pool() {
-    const auto all = *app().state().active()->engine->ask_now(query::report_question{});
-    query::time_ns peak = 0;
+  time_ns peak_of_pool() {
+    const auto all = *app().state().active()->engine->ask_now(query::report_query{});
+    time_ns peak = 0;
     for (const auto& each : all->peaks)
       if (each.layer == trace::layer::pool) peak = each.time;
     return peak;
@@ -29,15 +29,15 @@ class memory_map_panel : public window_test {
     user.Yield(4);
     settle(user);
   }
-  void go_to(ImGuiTestContext& user, query::time_ns moment) {
-    app().invoke("moment.set", query::time_range{moment, moment});
+  void go_to(ImGuiTestContext& user, time_ns moment) {
+    app().invoke("moment.set", time_range{moment, moment});
     user.Yield(3);
     settle(user);
   }
-  /// What the map has to show then.
-  query::memory_map map_at(query::time_ns moment) {
+  /// The map that the window should show at `moment`.
+  query::memory_map map_at(time_ns moment) {
     return **app().state().active()->engine->ask_now(
-        query::memory_map_question{.time = moment, .device = trace::device_id{1}, .pixel = 1, .lone = true});
+        query::memory_map_query{.time = moment, .device = trace::device_id{1}, .pixel = 1, .lone = true});
   }
   const query::address_segment& pool_of(const query::memory_map& map) {
     for (const query::address_segment& each : map.segments)
@@ -50,9 +50,9 @@ class memory_map_panel : public window_test {
 TEST_F(memory_map_panel, shows_the_peak_while_no_moment_is_chosen) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const query::time_ns peak = peak_of_pool();
+    const time_ns peak = peak_of_pool();
     ASSERT_TRUE(panel().moment().has_value());
-    EXPECT_EQ(*panel().moment(), peak) << "of the layer that says most";
+    EXPECT_EQ(*panel().moment(), peak) << "the peak of the most detailed layer";
     const query::memory_map map = map_at(peak);
     const query::address_segment& pool = pool_of(map);
     const std::string words = read(user);
@@ -78,7 +78,7 @@ TEST_F(memory_map_panel, follows_a_click_on_the_timeline) {
     ASSERT_NE(panel().shown(), nullptr);
     EXPECT_EQ(panel().shown()->time, *app().state().moment());
     EXPECT_EQ(pool_of(*panel().shown()).used, pool_of(map_at(*app().state().moment())).used);
-    const query::time_ns clicked = *app().state().moment();
+    const time_ns clicked = *app().state().moment();
     app().invoke("moment.peak");
     settle(user);
     ASSERT_TRUE(app().state().moment().has_value());
@@ -98,7 +98,7 @@ TEST_F(memory_map_panel, is_moved_by_dragging_along_the_curve) {
     user.MouseUp(0);
     user.Yield(3);
     settle(user);
-    const query::time_range span = app().state().active()->span;
+    const time_range span = app().state().active()->span;
     ASSERT_TRUE(panel().moment().has_value());
     EXPECT_NEAR(static_cast<double>(*panel().moment() - span.begin), static_cast<double>(span.length()) / 2,
                 static_cast<double>(span.length()) / 100);
@@ -109,11 +109,11 @@ TEST_F(memory_map_panel, steps_from_allocation_to_free_with_the_arrow_keys) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 5'000'000);
-    query::time_ns now = 5'000'000;
+    time_ns now = 5'000'000;
     const auto& engine = app().state().active()->engine;
     for (const ImGuiKey key : {ImGuiKey_RightArrow, ImGuiKey_RightArrow, ImGuiKey_RightArrow, ImGuiKey_LeftArrow}) {
       const bool forward = key == ImGuiKey_RightArrow;
-      const auto expected = *engine->ask_now(query::memory_step_question{now, forward, trace::device_id{1}});
+      const auto expected = *engine->ask_now(query::memory_step_query{now, forward, trace::device_id{1}});
       user.KeyPress(key);
       user.Yield(2);
       settle(user);
@@ -176,7 +176,7 @@ TEST_F(memory_map_panel, tells_how_large_a_hole_is) {
     EXPECT_NE(read(user).find(format_bytes(hole) + " free"), std::string::npos);
     user.MouseClick(0);
     user.Yield(2);
-    EXPECT_EQ(app().state().selected().kind, selection_kind::none) << "there is nothing to select";
+    EXPECT_EQ(app().state().selected().kind, selection_kind::none) << "a hole cannot be selected";
   });
 }
 
@@ -189,10 +189,10 @@ TEST_F(memory_map_panel, leads_to_a_selected_block_that_is_not_there) {
     app().invoke("map.open");
     user.Yield(3);
     settle(user);
-    EXPECT_NE(read(user).find("The selected block is freed"), std::string::npos) << read(user);
-    const auto details = *app().state().active()->engine->ask_now(query::details_question{{}, trace::block_id{3}});
+    EXPECT_NE(read(user).find("The selected block was freed"), std::string::npos) << read(user);
+    const auto details = *app().state().active()->engine->ask_now(query::details_query{{}, trace::block_id{3}});
     go_to(user, details->span.begin);
-    EXPECT_EQ(read(user).find("The selected block is freed"), std::string::npos);
+    EXPECT_EQ(read(user).find("The selected block was freed"), std::string::npos);
     ASSERT_FALSE(panel().shown()->marked.empty());
     EXPECT_TRUE(panel().shown()->marked[0].live);
   });
@@ -205,7 +205,7 @@ TEST_F(memory_map_panel, zooms_and_scrolls) {
     const query::memory_map map = map_at(10'000'000);
     const query::address_segment& pool = pool_of(map);
     const std::uint64_t end = pool.address + pool.bytes - 1;
-    ASSERT_TRUE(panel().place_of(segment, end).has_value()) << "all is to be seen";
+    ASSERT_TRUE(panel().place_of(segment, end).has_value()) << "the whole segment is visible";
     for (int i = 0; i < 7; ++i) app().invoke("map.zoom_in");
     user.Yield(3);
     settle(user);

@@ -1,4 +1,4 @@
-// Somebody who does anything: no order of commands, keys, clicks, sizes and recordings may crash the window or stop it.
+// Random input: no sequence of commands, keys, clicks, sizes and recordings may crash or hang the window.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 namespace sluice::test {
 namespace {
 
-/// From the environment; for longer runs: SLUICE_MONKEY_SEED=N SLUICE_MONKEY_STEPS=N test_gui_window --gtest_filter='monkey.*'
+/// A number from the environment: SLUICE_MONKEY_SEED=N SLUICE_MONKEY_STEPS=N test_gui_window --gtest_filter='monkey.*'
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -26,7 +26,7 @@ class monkey : public window_test {
     folder_ = std::filesystem::path(::testing::TempDir()) / ("monkey-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
     before_ = std::filesystem::current_path();
-    std::filesystem::current_path(folder_);  // What it saves, it saves here.
+    std::filesystem::current_path(folder_);  // The window saves files here.
     setenv("EDITOR", "true", 1);
     config_folder = folder_ / "config";
     stays_open = true;
@@ -35,7 +35,7 @@ class monkey : public window_test {
     recordings_ = {path, folder_ / "damaged.sluice", folder_ / "none.sluice"};
     for (const char* name : {"pytorch-training.sluice", "overlap.sluice"}) {
       std::filesystem::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/" + std::string(name), folder_ / name);
-      recordings_.push_back(folder_ / name);  // Its notes lie beside it.
+      recordings_.push_back(folder_ / name);  // A copy, because its notes are saved beside it.
     }
   }
   void TearDown() override {
@@ -53,7 +53,7 @@ class monkey : public window_test {
     }
     release(user);
     resize(user, 1280, 800);
-    EXPECT_NE(read(user).find("File"), std::string::npos) << "the window still says something";
+    EXPECT_NE(read(user).find("File"), std::string::npos) << "the window still shows text";
   }
 
  private:
@@ -98,20 +98,20 @@ class monkey : public window_test {
   void command() {
     const gui::command& what = one_of(app().commands().all());
     if (up_to(4) > 0) return app().invoke(what.id);
-    // With something that it may not expect.
+    // Runs commands with arguments that they may not expect.
     const gui::argument some[] = {std::string("no such thing"),
                                   std::string(one_of(recordings_)),
-                                  query::time_range{5, 5},
-                                  query::time_range{-1'000'000, 1'000'000'000'000},
+                                  time_range{5, 5},
+                                  time_range{-1'000'000, 1'000'000'000'000},
                                   0.5,
                                   -1e300,
                                   gui::blocks_filter{}};
-    // Their texts are programs and files of the user.
+    // Excluded, because the texts of these fields name programs and files of the user.
     const bool starts =
         what.id.starts_with("record.") || what.id.starts_with("source.") || what.id.starts_with("demo.");
     app().invoke(what.id, starts ? gui::argument() : one_of(some));
   }
-  /// Moves at once: the test engine's own movements take their time.
+  /// Moves the mouse in one step, because the test engine's own movements take many frames.
   void point(ImGuiTestContext& user, ImVec2 at) { user.MouseTeleportToPos(at); }
   static void click(ImGuiTestContext& user, int button, ImGuiKeyChord modifiers) {
     if (modifiers != 0) user.KeyDown(modifiers);

@@ -1,4 +1,4 @@
-// Names in little room.
+// Shortening names to fit into little space.
 #include <gtest/gtest.h>
 
 #include "app/gui/views/timeline/track_row.hpp"
@@ -41,7 +41,7 @@ TEST(dashes, stand_apart) {
   EXPECT_EQ(format::apart("plain"), "plain");
 }
 
-// Tried: names that ImGui would take for ids, as labels.
+// Tried: labels with names that ImGui would read as ids.
 TEST(labels, show_all_of_a_name) {
   EXPECT_EQ(label_of("gpu##0"), "gpu#\xE2\x80\x8A#0");
   EXPECT_EQ(label_of("a###b"), "a#\xE2\x80\x8A#\xE2\x80\x8A#b");

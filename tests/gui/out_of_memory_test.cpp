@@ -1,4 +1,4 @@
-// A recording of a program that ran out of memory, in a real window: it opens at the failure, and says what would help.
+// A recording of a program that ran out of memory, in a real window: it opens at the failure and shows what would help.
 #include <gtest/gtest.h>
 
 #include "core/base/format.hpp"
@@ -22,7 +22,7 @@ class out_of_memory_panel : public window_test {
     user.Yield(8);  // The panel comes to the front.
     settle(user);
   }
-  /// Moves down the panel from a share of its height on, and clicks each link until `done`.
+  /// Moves the mouse down the panel, starting at `share` of its height, and clicks each link until `done` returns true.
   bool click_a_link_below(ImGuiTestContext& user, float share, const std::function<bool()>& done) {
     const ImGuiWindow* panel = ImGui::FindWindowByName("Out of memory");
     if (panel == nullptr) return false;
@@ -37,8 +37,8 @@ class out_of_memory_panel : public window_test {
     }
     return done();
   }
-  std::shared_ptr<const analysis::report> report() {
-    return *app().state().active()->engine->ask_now(query::report_question{});
+  std::shared_ptr<const metrics::report> report() {
+    return *app().state().active()->engine->ask_now(query::report_query{});
   }
 
  private:
@@ -50,46 +50,46 @@ TEST_F(out_of_memory_panel, opens_at_the_failure) {
     open_failure(user);
     const auto all = report();
     ASSERT_EQ(all->out_of_memory.size(), 1U);
-    const analysis::out_of_memory& of = all->out_of_memory.front().figures;
+    const metrics::out_of_memory& of = all->out_of_memory.front().metrics;
     EXPECT_EQ(app().state().selected().kind, selection_kind::event);
     EXPECT_EQ(app().state().selected().id, trace::raw(of.event));
     EXPECT_EQ(app().state().moment(), of.time);
-    const query::time_range visible = app().state().active()->visible;
+    const time_range visible = app().state().active()->visible;
     EXPECT_TRUE(visible.holds(of.time));
-    EXPECT_LT(visible.length(), app().state().active()->span.length() / 2) << "zoomed to what led there";
+    EXPECT_LT(visible.length(), app().state().active()->span.length() / 2) << "zoomed to the time before the failure";
   });
 }
 
 TEST_F(out_of_memory_panel, says_what_there_was_who_held_it_and_what_would_help) {
   use([&](ImGuiTestContext& user) {
     open_failure(user);
-    const analysis::out_of_memory_report of = report()->out_of_memory.front();
+    const metrics::out_of_memory_report of = report()->out_of_memory.front();
     const std::string words = read(user);
-    EXPECT_NE(words.find("Out of memory at " + format_moment(of.figures.time)), std::string::npos) << words;
+    EXPECT_NE(words.find("Out of memory at " + format_moment(of.metrics.time)), std::string::npos) << words;
     EXPECT_NE(words.find("90.0 MiB from PyTorch"), std::string::npos) << words;
     EXPECT_NE(words.find("340 MiB, the GPU's memory"), std::string::npos) << words;
     EXPECT_NE(words.find(of.verdict), std::string::npos) << words;
     ASSERT_FALSE(of.changes.empty());
     EXPECT_NE(words.find("train.py:20 (keep_history)"), std::string::npos) << words;
-    EXPECT_NE(words.find("What nothing used any more"), std::string::npos) << words;
+    EXPECT_NE(words.find("No longer used"), std::string::npos) << words;
   });
 }
 
 TEST_F(out_of_memory_panel, leads_from_a_line_to_its_largest_block) {
   use([&](ImGuiTestContext& user) {
     open_failure(user);
-    const analysis::out_of_memory_report of = report()->out_of_memory.front();
+    const metrics::out_of_memory_report of = report()->out_of_memory.front();
     ASSERT_TRUE(
         click_a_link_below(user, 0.25F, [&] { return app().state().selected().kind == selection_kind::block; }));
     bool listed = false;
-    for (const analysis::oom_list* list : {&of.categories, &of.lines, &of.unused, &of.pins})
-      for (const analysis::oom_line& each : list->lines)
+    for (const metrics::oom_list* list : {&of.categories, &of.lines, &of.unused, &of.pins})
+      for (const metrics::oom_line& each : list->lines)
         listed = listed || app().state().selected().id == trace::raw(each.largest);
     EXPECT_TRUE(listed) << app().state().selected().id;
     app().invoke("failure.show");
     user.Yield(4);
     settle(user);
-    EXPECT_EQ(app().state().selected().kind, selection_kind::event) << "and back to the failure";
+    EXPECT_EQ(app().state().selected().kind, selection_kind::event) << "and back at the failure";
   });
 }
 

@@ -1,5 +1,5 @@
-// Each view as a picture, checked for what is in it: colours where they belong and in the right amount, text, no
-// emptiness. Drawn off screen by EGL, as `sluice screenshot` does.
+// Checks pictures of each view: the place and amount of colours, text, no empty areas. The views are drawn off screen
+// with EGL, as `sluice screenshot` does.
 #include "app/gui/window/picture.hpp"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ double share_not(const gl::image& picture, region where, colour background) {
   return 1 - static_cast<double>(count(picture, where, background, 3)) / area;
 }
 
-/// The highest share of a row's pixels that `wanted` has.
+/// The highest share of pixels of colour `wanted` in any row.
 double fullest_row(const gl::image& picture, region where, colour wanted) {
   int most = 0;
   for (int y = where.top; y < where.bottom; ++y)
@@ -116,7 +116,7 @@ TEST_P(picture_test, shows_the_timeline_with_its_copies_in_proportion) {
   const gl::image picture = draw("timeline");
   const double visible = static_cast<double>(shown->app().state().active()->visible.length());
   const double copies = sample::chunks * static_cast<double>(sample::copy_ns) / visible;
-  // Neighbours keep a pixel's distance, so a little less than the copies' share of the time.
+  // Adjacent boxes have a pixel between them, so this is slightly less than the copies' share of the time.
   EXPECT_NEAR(fullest_row(picture, axis(), of(colours().slice(query::slice_kind::h2d))), copies, 0.06);
   EXPECT_NEAR(fullest_row(picture, axis(), of(colours().slice(query::slice_kind::d2h))), copies, 0.06);
 }
@@ -136,7 +136,7 @@ TEST_P(picture_test, draws_the_links_peak_across_the_chart) {
   EXPECT_GT(fullest_row(picture, axis(), of(colours().limit)), 0.95);
 }
 
-// Glyphs of other frames in the texture before those of the picture: how many frames are built meanwhile depends on how fast answers come.
+// The glyph texture may hold glyphs of earlier frames, whose number depends on how fast results arrive.
 TEST_P(picture_test, is_the_same_whatever_was_shown_before) {
   create();
   const gl::image at_once = draw("summary");
@@ -149,7 +149,7 @@ TEST_P(picture_test, is_the_same_whatever_was_shown_before) {
   EXPECT_TRUE(at_once.pixels == afterwards.pixels);
 }
 
-// The program, run three times on one recording, each time a little later in its answers than before.
+// Runs the program three times on one recording, with the results a little later each time.
 TEST(screenshot, of_one_recording_is_the_same_file_every_time) {
   const std::string out = test::own_path("run.png");
   const auto run = [&](const std::string& before) {
@@ -171,22 +171,22 @@ TEST(screenshot, of_one_recording_is_the_same_file_every_time) {
 TEST_P(picture_test, zooms_to_a_range) {
   create();
   draw("timeline");
-  // One chunk: its copy in fills 300 of the 400 us.
-  shown->app().invoke("timeline.show", query::time_range{5'000'000, 5'400'000});
+  // One chunk, in which the copy to the device takes 300 of 400 us.
+  shown->app().invoke("timeline.show", time_range{5'000'000, 5'400'000});
   ASSERT_TRUE(shown->settle(60));
-  EXPECT_EQ(shown->app().state().active()->visible, (query::time_range{5'000'000, 5'400'000}));
+  EXPECT_EQ(shown->app().state().active()->visible, (time_range{5'000'000, 5'400'000}));
   EXPECT_NEAR(fullest_row(shown->read(), axis(), of(colours().slice(query::slice_kind::h2d))), 0.75, 0.02);
 }
 
 TEST_P(picture_test, tints_the_selected_range_only) {
   create();
   draw("timeline");
-  shown->app().invoke("selection.range", query::time_range{5'000'000, 10'000'000});
+  shown->app().invoke("selection.range", time_range{5'000'000, 10'000'000});
   ASSERT_TRUE(shown->settle(60));
   const gl::image picture = shown->read();
   const region where = axis();
-  const auto column = [&](query::time_ns time) {
-    const query::time_range visible = shown->app().state().active()->visible;
+  const auto column = [&](time_ns time) {
+    const time_range visible = shown->app().state().active()->visible;
     return where.left + static_cast<int>(static_cast<double>(time - visible.begin) /
                                          static_cast<double>(visible.length()) * (where.right - where.left));
   };
@@ -203,7 +203,7 @@ TEST_P(picture_test, tints_the_selected_range_only) {
 TEST_P(picture_test, of_the_memory_map_is_to_scale) {
   create(1400, 900);
   draw("memory-map");
-  shown->app().invoke("moment.set", query::time_range{10'000'000, 10'000'000});
+  shown->app().invoke("moment.set", time_range{10'000'000, 10'000'000});
   ASSERT_TRUE(shown->settle(60));
   const auto map = shown->app().find<memory_map_view>().shown();
   ASSERT_NE(map, nullptr);
@@ -212,14 +212,14 @@ TEST_P(picture_test, of_the_memory_map_is_to_scale) {
   const auto first = shown->app().find<memory_map_view>().place_of(segment.block, segment.address);
   const auto last = shown->app().find<memory_map_view>().place_of(segment.block, segment.address + segment.bytes - 1);
   ASSERT_TRUE(first && last);
-  // All of its lines, whose number is a power of two: they are full.
+  // The region of all rows of the segment. All rows are full, because their number is a power of two.
   const region where{static_cast<int>(first->x), static_cast<int>(first->y) - 10, static_cast<int>(last->x),
                      static_cast<int>(last->y) + 10};
   const gl::image picture = shown->read();
   const double holes = count(picture, where, of(colours().pool_free), 2);
   const double all = (where.right - where.left) * static_cast<double>(where.bottom - where.top);
   const double free = 1 - static_cast<double>(segment.used) / static_cast<double>(segment.bytes);
-  EXPECT_NEAR(holes / all, free * 0.93, 0.05) << "between lines there is a gap";
+  EXPECT_NEAR(holes / all, free * 0.93, 0.05) << "there are gaps between the lines";
   const query::address_item& block = segment.items.at(1);
   ASSERT_LT(block.bytes, sample::slot_bytes);
   const auto end = shown->app().find<memory_map_view>().place_of(segment.block, block.address + block.bytes);
@@ -227,7 +227,7 @@ TEST_P(picture_test, of_the_memory_map_is_to_scale) {
   const auto is_hole = [&](int x) {
     return near(at(picture, static_cast<int>(end->x) + x, static_cast<int>(end->y) + 6), of(colours().pool_free), 2);
   };
-  EXPECT_FALSE(is_hole(-4)) << "it ends where it ends";
+  EXPECT_FALSE(is_hole(-4)) << "the hole ends exactly here";
   EXPECT_TRUE(is_hole(3));
 }
 
@@ -252,7 +252,7 @@ TEST_P(picture_test, of_every_view_has_text_and_room) {
 TEST_P(picture_test, of_all_panels_together_shows_each) {
   create(1600, 900);
   const gl::image picture = draw();
-  // The right panel, the bottom panel and the timeline each hold text.
+  // The right panel, the bottom panel and the timeline each contain text.
   EXPECT_GT(count(picture, {1230, 60, 1600, 600}, of(colours().text), 24), 200);
   EXPECT_GT(count(picture, {0, 640, 1190, 900}, of(colours().text), 24), 200);
   EXPECT_GT(count(picture, {0, 150, 200, 600}, of(colours().text), 24), 100);

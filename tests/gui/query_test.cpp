@@ -1,4 +1,4 @@
-// The panel of queries in a real window: what it answers, where its rows lead, and that it can be stopped.
+// The query panel in a real window: results, clicks on rows, and cancelling.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -28,15 +28,15 @@ class query_panel : public window_test {
     user.Yield(3);
     settle(user);
   }
-  /// One figure, without the window.
-  std::string answer(const std::string& text) {
+  /// The result of a query that returns a single number, computed without the window.
+  std::string result_of_text(const std::string& text) {
     auto asked = query::sql_database::open(app().state().active()->engine->snapshot()).value();
     auto rows = asked->prepare(text).value();
     return rows.step().value() ? query::text_of(rows.at(0)) : std::string();
   }
 };
 
-TEST_F(query_panel, answers_what_is_typed) {
+TEST_F(query_panel, results_what_is_typed) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     user.ItemInput("//Query/##sql");
@@ -46,7 +46,7 @@ TEST_F(query_panel, answers_what_is_typed) {
     user.Yield(3);
     settle(user);
     const std::string words = read(user);
-    EXPECT_NE(words.find(answer("SELECT sum(bytes) FROM block")), std::string::npos) << words;
+    EXPECT_NE(words.find(result_of_text("SELECT sum(bytes) FROM block")), std::string::npos) << words;
     EXPECT_NE(words.find("1 row in"), std::string::npos) << words;
   });
 }
@@ -55,7 +55,7 @@ TEST_F(query_panel, a_row_leads_to_its_block) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user, "SELECT bytes, id FROM blocks ORDER BY id DESC");
-    const std::string last = answer("SELECT max(id) FROM block");
+    const std::string last = result_of_text("SELECT max(id) FROM block");
     user.ItemClick("//Query/**/##row");
     user.Yield(3);
     EXPECT_EQ(app().state().selected().kind, selection_kind::block);
@@ -74,7 +74,7 @@ TEST_F(query_panel, mistakes_are_said_in_place) {
   });
 }
 
-TEST_F(query_panel, long_answers_scroll_by_rows) {
+TEST_F(query_panel, long_results_scroll_by_rows) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user,
@@ -122,7 +122,7 @@ TEST_F(query_panel, remembers_what_was_asked_and_gives_csv_away) {
     ask(user, "SELECT 2");
     ask(user, "SELECT 1 AS a, 'x,y' AS b");
     EXPECT_EQ(asked().history(), (std::vector<std::string>{"SELECT 1 AS a, 'x,y' AS b", "SELECT 2"}));
-    // Back to the one before with the keys.
+    // Recalls the previous query by keyboard.
     user.ItemInput("//Query/##sql");
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_UpArrow);
     user.Yield(3);
@@ -135,7 +135,7 @@ TEST_F(query_panel, remembers_what_was_asked_and_gives_csv_away) {
   });
 }
 
-TEST_F(query_panel, forgets_the_answer_of_another_recording) {
+TEST_F(query_panel, forgets_the_result_of_another_recording) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user, "SELECT 1");

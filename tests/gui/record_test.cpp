@@ -1,4 +1,4 @@
-// Recording a program from the window: the dialog, the process, and the file that is left.
+// Recording a program from the window: the dialog, the process, and the resulting file.
 #include <GLFW/glfw3.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -62,19 +62,19 @@ TEST_F(recording_places, are_in_the_program_s_folder_under_a_name_that_is_free) 
   make("python.sluice");
   EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python-2.sluice");
   std::filesystem::create_symlink("/nowhere", folder / "python-2.sluice");
-  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python-3.sluice") << "a dangling link is no free name";
+  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python-3.sluice") << "a dangling link takes the name";
   EXPECT_EQ(place_of("python", ""), std::filesystem::current_path() / "python.sluice");
   EXPECT_EQ(place_of("/", folder), folder / "recording.sluice");
   EXPECT_LT(place_of(std::string(4000, 'x'), folder).size(), folder.string().size() + 255);
 }
 
 TEST_F(recording_places, are_in_the_user_s_data_folder_where_the_program_s_cannot_be_written) {
-  // Root may write everywhere but to what is mounted for reading.
+  // Root can write everywhere except to read-only mounts.
   std::string closed = (folder / "closed").string();
   std::filesystem::create_directory(closed);
   std::filesystem::permissions(closed, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   if (access(closed.c_str(), W_OK) == 0) closed = "/proc/sys";
-  if (access(closed.c_str(), W_OK) == 0) GTEST_SKIP() << "this user may write everywhere";
+  if (access(closed.c_str(), W_OK) == 0) GTEST_SKIP() << "this user can write everywhere";
   const char* before = std::getenv("XDG_DATA_HOME");
   const std::string was = before == nullptr ? "" : before;
   setenv("XDG_DATA_HOME", folder.c_str(), 1);
@@ -86,13 +86,13 @@ TEST_F(recording_places, are_in_the_user_s_data_folder_where_the_program_s_canno
   }
 }
 
-// Root has all permissions there, but no file can be made.
+// In the "closed" folder root has all permissions, but cannot create files.
 TEST_F(recording_places, are_elsewhere_where_no_file_can_be_made) {
   setenv("XDG_DATA_HOME", folder.c_str(), 1);
   for (const char* in : {"/proc", "/proc/", "/proc/self"})
     EXPECT_EQ(place_of("python", in), folder / "sluice/python.sluice") << in;
   unsetenv("XDG_DATA_HOME");
-  EXPECT_TRUE(std::filesystem::is_empty(folder)) << "looking leaves nothing behind";
+  EXPECT_TRUE(std::filesystem::is_empty(folder)) << "the check leaves no files behind";
 }
 
 TEST_F(recording_places, need_a_folder_that_exists) {
@@ -109,7 +109,7 @@ class record_panel : public window_test {
     window_test::TearDown();
     std::filesystem::remove_all(folder);
   }
-  /// Fills the open dialog, and starts "python 'train me.py'" in `folder`.
+  /// Fills in the open dialog and starts "python 'train me.py'" in `folder`.
   void fill_and_start(ImGuiTestContext& user) {
     user.ItemInput("//Record a program/##command");
     user.KeyCharsReplace("python 'train me.py'");
@@ -118,7 +118,7 @@ class record_panel : public window_test {
     user.ItemClick("//Record a program/Record");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
   }
-  /// Records "python 'train me.py'" in `folder`, until the recording is shown.
+  /// Records "python 'train me.py'" in `folder`, and waits until the recording is shown.
   void record(ImGuiTestContext& user) {
     app().invoke("record.open");
     user.Yield(3);
@@ -147,7 +147,7 @@ TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
     user.ItemInput("//Record a program/##folder");
     user.KeyCharsReplace(folder.c_str());
     EXPECT_TRUE(says(user, "sluice record --mode memory --stacks python -o python.sluice -- python 'train me.py'"))
-        << "what a terminal would take";
+        << "the command as for a terminal";
     EXPECT_TRUE(says(user, (folder / "python.sluice").string()));
     take_picture(user, "record");
     user.ItemClick("//Record a program/Record");
@@ -155,11 +155,11 @@ TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
     EXPECT_TRUE(app().live());
     user.Yield(3);
-    EXPECT_FALSE(ImGui::FindWindowByName("Record a program")->WasActive) << "it does not cover what is recorded";
+    EXPECT_FALSE(ImGui::FindWindowByName("Record a program")->WasActive) << "the dialog does not cover the recording";
     app().invoke("record.open");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().output().find("[train me.py]") != std::string::npos; }));
     EXPECT_TRUE(wait_until(user, [&] { return read(user).find("[python][train me.py]") != std::string::npos; }))
-        << "what the program writes is shown";
+        << "the program's output is shown";
     take_picture(user, "recording");
     EXPECT_FALSE(app().commands().enabled(*app().commands().find("file.save_as"))) << "it is still being written";
 
@@ -185,17 +185,17 @@ TEST_F(record_panel, keeps_the_recording_where_the_dialog_said) {
     EXPECT_TRUE(is_recent(file));
     app().invoke("record.stop");
     EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running() && !app().live(); }));
-    EXPECT_TRUE(says(user, "Recorded " + file)) << "and after";
+    EXPECT_TRUE(says(user, "Recorded " + file)) << "and afterwards";
     app().invoke("file.close");
     user.Yield(3);
     EXPECT_TRUE(std::filesystem::exists(file));
 
     record(user);
-    EXPECT_EQ(app().recorder().recording(), (folder / "python-2.sluice").string()) << "none is replaced";
+    EXPECT_EQ(app().recorder().recording(), (folder / "python-2.sluice").string()) << "no file is replaced";
   });
   close_window();
-  EXPECT_TRUE(std::filesystem::exists(file)) << "the window is gone";
-  EXPECT_TRUE(std::filesystem::exists(folder / "python-2.sluice")) << "it was still being written";
+  EXPECT_TRUE(std::filesystem::exists(file)) << "the file stays after the window is closed";
+  EXPECT_TRUE(std::filesystem::exists(folder / "python-2.sluice")) << "also the recording that was still being written";
 }
 
 TEST_F(record_panel, asks_before_the_window_closes_while_a_program_is_recorded) {
@@ -203,9 +203,9 @@ TEST_F(record_panel, asks_before_the_window_closes_while_a_program_is_recorded) 
   use([&](ImGuiTestContext& user) {
     record(user);
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q);
-    EXPECT_TRUE(says(user, "What was recorded so far stays in " + app().recorder().recording()));
+    EXPECT_TRUE(says(user, "The recording so far stays in " + app().recorder().recording()));
     take_picture(user, "quit");
-    user.ItemClick("//Quit/Keep recording, do not quit");
+    user.ItemClick("//Quit/Keep recording");
     user.Yield(3);
     EXPECT_TRUE(app().recorder().running());
     EXPECT_FALSE(app().wants_to_close());
@@ -215,7 +215,7 @@ TEST_F(record_panel, asks_before_the_window_closes_while_a_program_is_recorded) 
     user.Yield(3);
     user.KeyPress(ImGuiKey_Escape);
     user.Yield(3);
-    EXPECT_EQ(read(user).find("stays in"), std::string::npos) << "Escape keeps it, too";
+    EXPECT_EQ(read(user).find("stays in"), std::string::npos) << "Escape also keeps the recording";
     EXPECT_TRUE(app().recorder().running());
 
     on_window_thread(user, [] { glfwSetWindowShouldClose(glfwGetCurrentContext(), GLFW_TRUE); });
@@ -223,7 +223,7 @@ TEST_F(record_panel, asks_before_the_window_closes_while_a_program_is_recorded) 
     user.ItemClick("//Quit/End the program and quit");
     EXPECT_TRUE(wait_until(user, [&] { return app().wants_to_close(); }));
     EXPECT_FALSE(app().recorder().running());
-    EXPECT_EQ(app().recorder().exit_status(), 0) << "it closed its recording";
+    EXPECT_EQ(app().recorder().exit_status(), 0) << "the recorder closed its recording";
     EXPECT_TRUE(std::filesystem::exists(folder / "python.sluice"));
   });
 }
@@ -237,7 +237,7 @@ TEST_F(record_panel, offers_to_save_a_demo_s_recording_before_the_window_closes)
     app().invoke("file.quit");
     user.Yield(3);
     EXPECT_FALSE(app().wants_to_close());
-    EXPECT_NE(read(user).find("it is deleted when the window closes"), std::string::npos);
+    EXPECT_NE(read(user).find("will be deleted when the window closes"), std::string::npos);
     user.ItemClick("//Quit/Cancel");
     user.Yield(3);
     EXPECT_FALSE(app().wants_to_close());
@@ -262,7 +262,7 @@ TEST_F(record_panel, asks_before_a_demo_s_recording_is_closed_and_lost) {
     const std::string scratch = app().recorder().recording();
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
     user.Yield(3);
-    EXPECT_NE(read(user).find("it is deleted when it is closed"), std::string::npos);
+    EXPECT_NE(read(user).find("will be deleted when you close it"), std::string::npos);
     take_picture(user, "close");
     for (const char* way : {"the button", "Escape"}) {
       if (std::string_view(way) == "Escape") {
@@ -272,7 +272,7 @@ TEST_F(record_panel, asks_before_a_demo_s_recording_is_closed_and_lost) {
       }
       user.Yield(3);
       EXPECT_NE(app().state().active(), nullptr) << way;
-      EXPECT_EQ(read(user).find("it is deleted when it is closed"), std::string::npos) << way;
+      EXPECT_EQ(read(user).find("will be deleted when you close it"), std::string::npos) << way;
       user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
       user.Yield(3);
     }
@@ -281,7 +281,7 @@ TEST_F(record_panel, asks_before_a_demo_s_recording_is_closed_and_lost) {
     user.Yield(3);
     user.KeyPress(ImGuiKey_Escape);
     user.Yield(4);
-    EXPECT_NE(app().state().active(), nullptr) << "nothing was saved, and nothing is closed";
+    EXPECT_NE(app().state().active(), nullptr) << "not saved, therefore not closed";
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
     user.Yield(3);
     user.ItemClick("//Close/Save...");
@@ -318,7 +318,7 @@ TEST_F(record_panel, records_elsewhere_where_the_folder_takes_no_files_and_says_
     user.ItemInput("//Record a program/##folder");
     user.KeyCharsReplace("/proc");
     const std::string file = (folder / "sluice/python.sluice").string();
-    EXPECT_TRUE(says(user, "No file can be made in /proc: the recording goes to " + file));
+    EXPECT_TRUE(says(user, "/proc is not writable: the recording goes to " + file));
     user.ItemClick("//Record a program/Record");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
     EXPECT_EQ(app().recorder().recording(), file);
@@ -345,11 +345,12 @@ TEST_F(record_panel, stays_within_the_window_when_that_shrinks_and_scrolls_insid
     user.Yield(3);
     EXPECT_TRUE(is_inside());
     take_picture(user, "record-small");
-    EXPECT_GT(ImGui::FindWindowByName(name)->ScrollMax.y, 0) << "what does not fit is reached by scrolling";
+    EXPECT_GT(ImGui::FindWindowByName(name)->ScrollMax.y, 0) << "the rest is reached by scrolling";
     fill_and_start(user);
     app().invoke("help.keys");
     user.Yield(3);
-    EXPECT_TRUE(ImRect({0, 0}, ImGui::GetIO().DisplaySize).Contains(ImGui::FindWindowByName("Keys and mouse")->Rect()));
+    EXPECT_TRUE(
+        ImRect({0, 0}, ImGui::GetIO().DisplaySize).Contains(ImGui::FindWindowByName("Keyboard and mouse")->Rect()));
   });
 }
 
@@ -370,7 +371,7 @@ TEST_F(record_panel, shows_what_the_program_writes_from_the_bar) {
     EXPECT_TRUE(says(user, app().recorder().recording()));
     resize(user, 480, 320);
     take_picture(user, "recording-small");
-    user.MouseMove("//##toolbar/###record.stop");  // It is on the screen, too.
+    user.MouseMove("//##toolbar/###record.stop");  // The stop button is on the screen, too.
   });
 }
 

@@ -105,7 +105,7 @@ class pipeline {
     return stack_id{frames_};
   }
 
-  /// As a Python program would have them, that calls a library and an extension of its own.
+  /// Adds call stacks of a Python program that calls a library and an extension of its own.
   void stacks() {
     const char* own = "/home/me/pipeline/pipeline.py";
     const char* library = "/home/me/venv/lib/python3.12/site-packages/cupy/cuda/memory.py";
@@ -148,7 +148,7 @@ class pipeline {
     return row.block;
   }
 
-  /// The first place in the segment that is free then; `keep_slot` tells until when it is taken.
+  /// The first slot of the segment that is free at `time`. `keep_slot` sets the time until which the slot is taken.
   std::uint64_t take_slot(time_ns time) {
     for (slot_ = 0; slot_ + 1 < taken_until_.size() && taken_until_[slot_] > time;) ++slot_;
     return slot_;
@@ -227,7 +227,7 @@ class pipeline {
     const time_ns done = begin + 3 * sample::chunk_ns;
     const bool kept = i % 20 == 19;
     keep_slot(kept ? INT64_MAX : done);
-    if (kept) return;  // three chunks are never given back
+    if (kept) return;  // The buffers of three chunks are never freed.
     release(done, buffer, layer::pool);
     used_ -= sample::chunk_bytes;
   }

@@ -1,4 +1,4 @@
-// The panel that finds events by their names, in a real window.
+// The panel that searches events by name, in a real window.
 #include <gtest/gtest.h>
 
 #include "app/gui/views/blocks.hpp"
@@ -24,10 +24,10 @@ class search_panel : public window_test {
     user.Yield(3);
     settle(user);
   }
-  /// A name that some kernel has, and its first event.
+  /// The name of some kernel and its first event.
   query::found_name any_kernel() {
     const auto& engine = app().state().active()->engine;
-    const auto found = engine->ask_now(query::search_question{"e"}).value();
+    const auto found = engine->ask_now(query::search_query{"e"}).value();
     for (const query::found_name& each : found->names)
       if (each.kind == trace::row_type::kernel) return each;
     return {};
@@ -55,7 +55,7 @@ TEST_F(search_panel, steps_from_one_found_event_to_the_next_and_round) {
     app().invoke("search.find", std::string("scale_and_add"));
     user.Yield(4);
     settle(user);
-    const auto found = *app().state().active()->engine->ask_now(query::search_question{"scale_and_add"});
+    const auto found = *app().state().active()->engine->ask_now(query::search_query{"scale_and_add"});
     ASSERT_GT(found->events.size(), 3U);
     const auto step = [&](ImGuiKeyChord key) {
       user.KeyPress(key);
@@ -67,19 +67,19 @@ TEST_F(search_panel, steps_from_one_found_event_to_the_next_and_round) {
     EXPECT_EQ(step(ImGuiKey_F3), trace::raw(found->events[1].event));
     EXPECT_EQ(step(ImGuiMod_Shift | ImGuiKey_F3), trace::raw(found->events[0].event));
     EXPECT_EQ(step(ImGuiMod_Shift | ImGuiKey_F3), trace::raw(found->events.back().event))
-        << "before the first: the last";
+        << "before the first is the last";
   });
 }
 
 TEST_F(search_panel, marks_what_it_found_on_the_ruler_until_the_text_is_cleared) {
   use([&](ImGuiTestContext& user) {
     type(user, "scale_and_add");
-    const auto found = *app().state().active()->engine->ask_now(query::search_question{"scale_and_add"});
-    const query::time_ns begin = found->events.at(0).begin;
-    const std::string words = "found, at " + format_moment(begin);
+    const auto found = *app().state().active()->engine->ask_now(query::search_query{"scale_and_add"});
+    const time_ns begin = found->events.at(0).begin;
+    const std::string words = "search result at " + format_moment(begin);
     const float top = app().find<gui::timeline_view>().axis_area().min.y;
     const auto is_marked = [&] {
-      // The ruler lies between the overview and the tracks.
+      // The ruler is between the overview and the tracks.
       for (float up = 2; up < 60; up += 2) {
         user.MouseTeleportToPos({place_of(begin, 0).x, top - up});
         user.Yield(3);
@@ -119,13 +119,13 @@ TEST_F(search_panel, is_asked_by_a_command_and_says_how_much_it_found) {
     app().invoke("search.find", std::string("scale_and_add"));
     user.Yield(4);
     settle(user);
-    const auto found = *app().state().active()->engine->ask_now(query::search_question{"scale_and_add"});
+    const auto found = *app().state().active()->engine->ask_now(query::search_query{"scale_and_add"});
     ASSERT_GT(found->total, 0U);
     const std::string words = read(user);
     EXPECT_NE(words.find(format_some(found->total, "event") + " of " + format_some(found->name_count, "name")),
               std::string::npos)
         << words;
-    EXPECT_EQ(words.find("so far"), std::string::npos) << "it has ended";
+    EXPECT_EQ(words.find("so far"), std::string::npos) << "the search has ended";
     EXPECT_FALSE(app().find<gui::search_view>().searching());
   });
 }
@@ -133,7 +133,7 @@ TEST_F(search_panel, is_asked_by_a_command_and_says_how_much_it_found) {
 TEST_F(search_panel, says_when_nothing_is_called_that) {
   use([&](ImGuiTestContext& user) {
     type(user, "no such name anywhere");
-    EXPECT_NE(read(user).find("No such name"), std::string::npos);
+    EXPECT_NE(read(user).find("No matching names"), std::string::npos);
   });
 }
 

@@ -1,4 +1,4 @@
-// How the curves of a track are drawn: only what is known at all times is an area.
+// How the curves of a track are drawn: as areas only if their values are known at all times.
 #include "app/gui/views/timeline/series_lanes.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(series_lanes, draw_samples_as_dots_in_a_lane_of_their_own) {
     EXPECT_EQ(each.mark, band_mark::dots);
     bands.insert(bands.end(), each.bands.begin(), each.bands.end());
   }
-  EXPECT_EQ(bands, (std::vector<std::size_t>{1, 2})) << "bottom first: the whole is the highest";
+  EXPECT_EQ(bands, (std::vector<std::size_t>{1, 2})) << "bottom first: the total is the highest";
   query::series counter;
   counter.bands = {band_of(band_role::value, trace::layer::driver, false, {1, 2})};
   EXPECT_EQ(lanes_of(counter, query::track_kind::counter).at(0).levels.at(0).mark, band_mark::dots);
@@ -86,8 +86,8 @@ TEST(series_lanes, give_each_direction_a_lane_with_the_rate_while_copying) {
       << "10 on average in 25 % of the time";
   rates.bands[0].busy = {0.1F};
   EXPECT_DOUBLE_EQ(height_of(rates.bands[0], 0, query::track_kind::bandwidth), 50) << "never above the highest rate";
-  EXPECT_DOUBLE_EQ(height_of(rates.bands[1], 0, query::track_kind::bandwidth), 10) << "without shares: the mean";
-  EXPECT_DOUBLE_EQ(height_of(rates.bands[1], 7, query::track_kind::bandwidth), 0) << "no such bin";
+  EXPECT_DOUBLE_EQ(height_of(rates.bands[1], 0, query::track_kind::bandwidth), 10) << "the mean if there are no shares";
+  EXPECT_DOUBLE_EQ(height_of(rates.bands[1], 7, query::track_kind::bandwidth), 0) << "there is no such bin";
 }
 
 TEST(series_lanes, name_a_term_of_the_glossary_for_each_band) {

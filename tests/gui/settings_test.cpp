@@ -1,4 +1,4 @@
-// What the window remembers.
+// Settings that the window saves.
 #include "app/gui/shell/settings.hpp"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST_F(settings_test, that_cannot_be_read_are_left_as_they_are) {
   const std::string huge(std::size_t{2} << 20, 'x');
   std::ofstream(folder + "/settings") << huge;
   settings some(folder);
-  EXPECT_NE(some.trouble().find("none are saved"), std::string::npos) << some.trouble();
+  EXPECT_NE(some.trouble().find("will not be saved"), std::string::npos) << some.trouble();
   some.add_recent("/a");
   some.save();
   EXPECT_EQ(std::filesystem::file_size(folder + "/settings"), huge.size());
@@ -107,8 +107,8 @@ TEST_F(settings_test, of_a_layout_that_imgui_would_not_bear_are_left_as_they_are
   settings some(folder);
   EXPECT_EQ(some.read_layout().error().code, error_code::not_found);
   std::filesystem::create_directories(folder);
-  some.save_layout(layout_of(settings::most_dock_nodes));
-  EXPECT_EQ(some.read_layout(), layout_of(settings::most_dock_nodes));
+  some.save_layout(layout_of(settings::max_dock_nodes));
+  EXPECT_EQ(some.read_layout(), layout_of(settings::max_dock_nodes));
   std::ofstream(folder + "/layout.ini") << layout_of(100'000);
   const auto deep = some.read_layout();
   ASSERT_FALSE(deep);

@@ -7,16 +7,15 @@
 namespace sluice::gui {
 namespace {
 
-using analysis::step_figures;
-using analysis::step_summary;
-using analysis::time_range;
+using metrics::step_metrics;
+using metrics::step_summary;
 
 constexpr time_range whole{0, 1'000'000};
 
 std::vector<step_summary> with_steps(std::initializer_list<time_range> spans) {
   step_summary process;
   for (const time_range& each : spans) {
-    step_figures step;
+    step_metrics step;
     step.span = each;
     process.steps.push_back(step);
   }

@@ -1,4 +1,4 @@
-// The panel of stacks in a real window: what it says, and that clicks lead into a frame and out of it.
+// The panel of stacks in a real window: its text, and zooming into a frame and out again.
 #include <gtest/gtest.h>
 
 #include "app/gui/window/format.hpp"
@@ -18,13 +18,13 @@ class stacks_panel : public window_test {
     user.Yield(4);
     settle(user);
   }
-  /// Chooses from a combo of a panel: `path` is "combo/item".
+  /// Chooses an item of a combo box in a panel. `path`: "combo/item".
   static void choose(ImGuiTestContext& user, const char* panel, const char* path) {
     user.SetRef(panel);
     user.ComboClick(path);
     user.SetRef("");
   }
-  /// The middle of row `row` of the chart, at a share of its width.
+  /// A point in the vertical middle of row `row` of the chart; `share` is its horizontal position, from 0 to 1.
   static ImVec2 place_in(ImGuiTestContext& user, float share, int row) {
     const ImGuiTestItemInfo chart = user.ItemInfo("//Stacks/**/flames");
     return {chart.RectFull.Min.x + chart.RectFull.GetWidth() * share,
@@ -36,7 +36,7 @@ TEST_F(stacks_panel, shows_who_holds_the_memory_at_the_peak) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const auto asked = app().state().active()->engine->ask_now(
-        query::stacks_question{{app().state().active()->span.begin, app().state().active()->span.end + 1}});
+        query::stacks_query{{app().state().active()->span.begin, app().state().active()->span.end + 1}});
     ASSERT_TRUE(asked);
     const std::string words = read(user);
     EXPECT_NE(words.find("process"), std::string::npos) << words;
@@ -51,7 +51,7 @@ TEST_F(stacks_panel, zooms_into_a_frame_and_goes_back_out) {
     open_panel(user);
     user.MouseMoveToPos(place_in(user, 0.5F, 2));
     user.Yield(2);
-    EXPECT_NE(read(user).find("share"), std::string::npos) << "the tip";
+    EXPECT_NE(read(user).find("share"), std::string::npos) << "the tooltip";
     user.MouseClick(0);
     user.Yield(3);
     ASSERT_EQ(app().state().selected().kind, selection_kind::frame);
@@ -101,12 +101,12 @@ TEST_F(stacks_panel, groups_the_stacks_by_who_asked) {
     user.ItemClick("//Stacks/grouped");
     user.Yield(3);
     settle(user);
-    EXPECT_NE(read(user).find("(automatic)"), std::string::npos);
-    choose(user, "//Stacks", "##by/by package");
+    EXPECT_NE(read(user).find("Group by: "), std::string::npos);
+    choose(user, "//Stacks", "##by/package");
     user.Yield(3);
     settle(user);
     const std::string words = read(user);
-    EXPECT_NE(words.find("by package"), std::string::npos) << words;
+    EXPECT_NE(words.find("Group by: package"), std::string::npos) << words;
     EXPECT_NE(words.find("the program"), std::string::npos) << words;
   });
 }
@@ -117,8 +117,8 @@ TEST_F(stacks_panel, the_table_of_blocks_says_who_asked_too) {
     app().invoke("panel.focus.Blocks");
     user.Yield(4);
     settle(user);
-    EXPECT_NE(read(user).find("Asked for by"), std::string::npos);
-    choose(user, "//Blocks", "##by/by own line");
+    EXPECT_NE(read(user).find("Allocated by"), std::string::npos);
+    choose(user, "//Blocks", "##by/your code line");
     user.Yield(3);
     settle(user);
     EXPECT_NE(read(user).find("pipeline.py:41, process"), std::string::npos) << read(user);

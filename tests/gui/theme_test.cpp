@@ -1,4 +1,4 @@
-// The colours of the window can be told apart by every eye, can be read, and each has one meaning.
+// The colours of the window: distinguishable with any colour vision, readable, and with one meaning each.
 #include "app/gui/window/theme.hpp"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ triple linear(ImU32 packed) {
           channel(packed >> IM_COL32_B_SHIFT)};
 }
 
-/// How somebody sees: a matrix on linear RGB. Dichromats: Machado, Oliveira and Fernandes, "A Physiologically-based
-/// Model for Simulation of Color Vision Deficiency" (2009), severity 1.
+/// A type of colour vision, as a matrix that is applied to linear RGB. Dichromats: Machado, Oliveira, Fernandes, "A
+/// Physiologically-based Model for Simulation of Color Vision Deficiency" (2009), severity 1.
 struct eye {
   const char* name;
   std::array<double, 9> matrix;
@@ -40,7 +40,7 @@ constexpr std::array<eye, 4> eyes = {{
     {"tritanopia", {1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900}},
 }};
 
-/// CIE L*a*b* (D65) of a colour as `by` sees it.
+/// CIE L*a*b* (D65) of a colour as seen by `by`.
 triple lab(ImU32 packed, const eye& by) {
   const triple real = linear(packed);
   triple rgb;
@@ -55,7 +55,7 @@ triple lab(ImU32 packed, const eye& by) {
   return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
 }
 
-/// CIEDE2000, by the formulae of Sharma, Wu and Dalal, "The CIEDE2000 Color-Difference Formula" (2005).
+/// CIEDE2000, with the formulae of Sharma, Wu and Dalal, "The CIEDE2000 Color-Difference Formula" (2005).
 double difference(const triple& one, const triple& two) {
   const double mean_chroma = (std::hypot(one[1], one[2]) + std::hypot(two[1], two[2])) / 2;
   const auto weight = [](double chroma) {
@@ -100,7 +100,7 @@ double difference(const triple& one, const triple& two) {
 
 double difference(ImU32 one, ImU32 two, const eye& by) { return difference(lab(one, by), lab(two, by)); }
 
-/// Contrast of WCAG 2.
+/// Contrast ratio (WCAG 2).
 double contrast(ImU32 a, ImU32 b) {
   const auto luminance = [](ImU32 packed) {
     const triple rgb = linear(packed);
@@ -118,7 +118,7 @@ std::vector<meaning> layers_and_categories(const theme& t) {
   std::vector<meaning> all;
   for (std::size_t i = 0; i < t.layers.size(); ++i) all.push_back({"layer " + std::to_string(i), t.layers[i]});
   for (std::size_t i = 0; i < t.categories.size(); ++i)
-    all.push_back({std::string(analysis::category_name(static_cast<analysis::category>(i))), t.categories[i]});
+    all.push_back({std::string(index::category_name(static_cast<index::category>(i))), t.categories[i]});
   return all;
 }
 
@@ -167,7 +167,7 @@ class theme_test : public testing::TestWithParam<theme_kind> {
 INSTANTIATE_TEST_SUITE_P(themes, theme_test, testing::Values(theme_kind::dark, theme_kind::light),
                          [](const auto& which) { return which.param == theme_kind::dark ? "dark" : "light"; });
 
-// Pairs of the test data of Sharma, Wu and Dalal (2005), table 1.
+// Pairs from the test data of Sharma, Wu and Dalal (2005), table 1.
 TEST(colour_difference, agrees_with_the_published_test_data) {
   EXPECT_NEAR(difference({50, 2.6772, -79.7751}, {50, 0, -82.7485}), 2.0425, 1e-4);
   EXPECT_NEAR(difference({50, -1, 2}, {50, 0, 0}), 2.3669, 1e-4);

@@ -1,4 +1,4 @@
-// The tracks of the timeline, as a user handles them in a real window.
+// The tracks of the timeline in a real window, used by mouse and keyboard.
 #include "app/gui/views/timeline/timeline.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class timeline_panel : public window_test {
   /// The events of a track over the whole recording, in order.
   std::vector<query::slice> slices_of(std::string_view label) {
     const document_slices all = app().state().active()->engine->ask_now(
-        query::slices_question{track(label)->id, app().state().active()->span, 16384});
+        query::slices_query{track(label)->id, app().state().active()->span, 16384});
     return (*all)->slices;
   }
   using document_slices = result<std::shared_ptr<const query::slice_list>>;
@@ -48,7 +48,7 @@ TEST_F(timeline_panel, opens_on_the_time_of_the_work) {
     const gui::document& shown = *app().state().active();
     EXPECT_LE(shown.visible.begin, shown.active.begin);
     EXPECT_GE(shown.visible.end, shown.active.end);
-    EXPECT_LT(shown.visible.length(), shown.span.length() * 2 / 3) << "the start of the program is left out";
+    EXPECT_LT(shown.visible.length(), shown.span.length() * 2 / 3) << "without the start of the program";
   });
 }
 
@@ -114,7 +114,7 @@ TEST_F(timeline_panel, steps_to_the_next_event_of_the_same_name_and_back) {
     open_sample(user);
     const std::vector<query::slice> kernels = slices_of("compute");
     ASSERT_EQ(kernels.size(), static_cast<std::size_t>(sample::chunks));
-    // Each fifth kernel has the other name.
+    // Every fifth kernel has a different name.
     select(user, kernels[4].event);
     user.KeyPress(ImGuiKey_N);
     EXPECT_TRUE(wait_until(user, [&] { return selected() == kernels[9].event; }));
@@ -132,7 +132,7 @@ TEST_F(timeline_panel, shows_the_event_that_it_steps_to) {
     open_sample(user);
     const std::vector<query::slice> kernels = slices_of("compute");
     ASSERT_GT(kernels.size(), 9U);
-    app().invoke("timeline.show", query::time_range{kernels[4].begin - 1000, kernels[4].end + 1000});
+    app().invoke("timeline.show", time_range{kernels[4].begin - 1000, kernels[4].end + 1000});
     select(user, kernels[4].event);
     user.KeyPress(ImGuiKey_N);
     EXPECT_TRUE(wait_until(user, [&] { return selected() == kernels[9].event; }));
@@ -148,7 +148,7 @@ TEST_F(timeline_panel, connects_a_copy_with_the_call_that_asked_for_it) {
     ASSERT_FALSE(copies.empty());
     select(user, copies[3].event);
     ASSERT_TRUE(wait_until(user, [&] { return !timeline().flows().drawn().empty(); }));
-    const auto details = app().state().active()->engine->ask_now(query::details_question{copies[3].event, {}});
+    const auto details = app().state().active()->engine->ask_now(query::details_query{copies[3].event, {}});
     ASSERT_TRUE(details);
     const gui::flow_lines::flow flow = timeline().flows().drawn().front();
     EXPECT_TRUE(std::any_of((*details)->details.begin(), (*details)->details.end(),
@@ -166,9 +166,9 @@ TEST_F(timeline_panel, lists_the_blocks_of_the_memory_that_is_clicked) {
     open_sample(user);
     settle(user);
     const auto& blocks = app().find<gui::blocks_view>();
-    const query::time_range active = app().state().active()->active;
-    const query::time_ns time = active.begin + active.length() / 2;
-    // From the top down, until the area of the device's memory is hit.
+    const time_range active = app().state().active()->active;
+    const time_ns time = active.begin + active.length() / 2;
+    // Moves the mouse down until it is on the area of the device's memory.
     for (float down = 16; down < 200 && !blocks.filter().range; down += 6) {
       user.MouseMoveToPos(place_of(time, down));
       user.MouseClick(0);
@@ -183,7 +183,7 @@ TEST_F(timeline_panel, lists_the_blocks_of_the_memory_that_is_clicked) {
     user.MouseDoubleClick(0);
     user.Yield(4);
     EXPECT_EQ(app().state().active()->active, active);
-    EXPECT_EQ(blocks.filter().layer, of.layer) << "it shows them, and not all of the recording";
+    EXPECT_EQ(blocks.filter().layer, of.layer) << "it shows these blocks, not those of the whole recording";
   });
 }
 
@@ -195,12 +195,12 @@ TEST_F(timeline_panel, hides_its_tooltip_when_a_key_is_pressed_until_the_mouse_m
       const ImGuiWindow* window = ImGui::FindWindowByName("##Tooltip_00");
       return window != nullptr && window->WasActive && !window->Hidden ? window : nullptr;
     };
-    const query::time_range visible = app().state().active()->visible;
-    const query::time_ns late = visible.begin + visible.length() / 50 * 49;
+    const time_range visible = app().state().active()->visible;
+    const time_ns late = visible.begin + visible.length() / 50 * 49;
     user.MouseMoveToPos(place_of(late, 60));
     user.Yield(6);
     ASSERT_NE(tip(), nullptr);
-    EXPECT_TRUE(ImGui::FindWindowByName("Timeline")->Rect().Contains(tip()->Rect())) << "it covers no other panel";
+    EXPECT_TRUE(ImGui::FindWindowByName("Timeline")->Rect().Contains(tip()->Rect())) << "the tip covers no other panel";
     user.KeyPress(ImGuiKey_B);
     user.Yield(4);
     EXPECT_EQ(tip(), nullptr);
@@ -223,13 +223,13 @@ TEST_F(timeline_panel, measures_with_shift_without_selecting) {
     user.KeyUp(ImGuiMod_Shift);
     user.Yield(2);
     ASSERT_TRUE(timeline().measured().has_value());
-    const query::time_ns pixel = app().state().active()->visible.length() / 400;
+    const time_ns pixel = app().state().active()->visible.length() / 400;
     EXPECT_NEAR(static_cast<double>(timeline().measured()->length()), 4e6, static_cast<double>(pixel));
     EXPECT_FALSE(app().state().range().has_value());
     user.MouseMoveToPos(place_of(3'000'000, 200));
     user.MouseClick(0);
     user.Yield(2);
-    EXPECT_FALSE(timeline().measured().has_value()) << "a click ends it";
+    EXPECT_FALSE(timeline().measured().has_value()) << "a click ends the measurement";
   });
 }
 

@@ -1,4 +1,4 @@
-// Which tracks the timeline shows, in which order, and which of them share a scale.
+// The tracks that the timeline shows, their order, and which of them share a scale.
 #include "app/gui/views/timeline/track_order.hpp"
 
 #include <gtest/gtest.h>
@@ -82,9 +82,9 @@ TEST_F(track_order_test, moves_a_track_within_its_group_only) {
   order.move(12, 1, order.arrange(list, tables));
   EXPECT_EQ(ids(), (numbers{10, 11, 13, 12, 15}));
   order.move(12, 1, order.arrange(list, tables));
-  EXPECT_EQ(ids(), (numbers{10, 11, 13, 12, 15})) << "the next one belongs to a process";
+  EXPECT_EQ(ids(), (numbers{10, 11, 13, 12, 15})) << "the next track belongs to a process";
   order.move(10, -1, order.arrange(list, tables));
-  EXPECT_EQ(ids(), (numbers{10, 11, 13, 12, 15})) << "nothing is above the first";
+  EXPECT_EQ(ids(), (numbers{10, 11, 13, 12, 15})) << "the first track cannot move up";
   order.move(12, -1, order.arrange(list, tables));
   EXPECT_EQ(ids(), (numbers{10, 11, 12, 13, 15}));
 }
@@ -130,7 +130,7 @@ TEST_F(track_order_test, puts_all_memory_of_a_device_on_one_scale) {
     EXPECT_EQ(placed(layout, id).largest, 1000) << id;
     EXPECT_EQ(placed(layout, id).memory, 10U) << id;
   }
-  EXPECT_EQ(placed(layout, 21).memory, 0U) << "more than the memory of the device: it counts something else";
+  EXPECT_EQ(placed(layout, 21).memory, 0U) << "more than the device's memory, so it measures something else";
   EXPECT_EQ(placed(layout, 12).memory, 0U);
 }
 

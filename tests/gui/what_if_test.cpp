@@ -1,8 +1,9 @@
-// The panel that draws what the allocator would have reserved, in a real window.
+// The What if panel in a real window: memory that the allocator would reserve with other settings.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "app/gui/views/what_if_replay.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/replayed_program.hpp"
@@ -29,8 +30,8 @@ class what_if_panel : public window_test {
     user.Yield(4);
     settle(user);
   }
-  std::shared_ptr<const query::what_if_curves> answer() {
-    return app().state().active()->engine->ask_now(query::what_if_question{}).value();
+  std::shared_ptr<const query::what_if_curves> curves() {
+    return app().state().active()->engine->ask_now(query::what_if_query{}).value();
   }
 };
 
@@ -38,13 +39,13 @@ TEST_F(what_if_panel, lists_the_peak_under_each_policy) {
   use([&](ImGuiTestContext& user) {
     open_torch(user);
     const std::string words = read(user);
-    const auto found = answer();
+    const auto found = curves();
     ASSERT_EQ(found->allocators.size(), 1U);
     for (const query::replayed_policy& each : found->allocators[0].policies) {
-      EXPECT_NE(words.find(each.policy), std::string::npos) << words;
-      EXPECT_NE(words.find(format_bytes(each.figures.peak_reserved)), std::string::npos) << each.policy;
+      EXPECT_NE(words.find(gui::setting_name(each.policy)), std::string::npos) << words;
+      EXPECT_NE(words.find(format_bytes(each.metrics.peak_reserved)), std::string::npos) << each.policy;
     }
-    EXPECT_NE(words.find("The native model reproduces it"), std::string::npos);
+    EXPECT_NE(words.find("The model of the current setting reproduces it"), std::string::npos);
   });
 }
 
@@ -63,7 +64,7 @@ TEST_F(what_if_panel, tells_the_values_under_the_mouse) {
 TEST_F(what_if_panel, hides_a_curve_that_is_clicked_away) {
   use([&](ImGuiTestContext& user) {
     open_torch(user);
-    const auto found = answer();
+    const auto found = curves();
     user.ItemClick("//What if/**/##row");
     user.Yield(3);
     const ImRect chart = user.ItemInfo("//What if/##chart").RectFull;
@@ -72,7 +73,7 @@ TEST_F(what_if_panel, hides_a_curve_that_is_clicked_away) {
     const std::string words = read(user);
     const std::size_t tip = words.find("reserved at ");
     ASSERT_NE(tip, std::string::npos) << words;
-    EXPECT_EQ(words.find("native", tip), std::string::npos) << words.substr(tip);
+    EXPECT_EQ(words.find("current", tip), std::string::npos) << words.substr(tip);
     EXPECT_NE(words.find("expandable_segments:True", tip), std::string::npos);
   });
 }
@@ -80,7 +81,7 @@ TEST_F(what_if_panel, hides_a_curve_that_is_clicked_away) {
 TEST_F(what_if_panel, says_that_only_pytorch_can_be_replayed) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    EXPECT_NE(read(user).find("No allocations of PyTorch"), std::string::npos);
+    EXPECT_NE(read(user).find("No PyTorch allocations"), std::string::npos);
   });
 }
 

@@ -29,7 +29,7 @@ void window_test::SetUp() {
   auto made = gui::window::create(std::move(content));
   ASSERT_TRUE(made) << made.error().to_string();
   window_ = std::move(*made);
-  // Without a GPU the pixels take three quarters of a frame's time. All up to the triangles is the program's own.
+  // Without a GPU, drawing pixels takes three quarters of a frame's time. Everything before rasterization still runs.
   constexpr unsigned rasterizer_discard = 0x8C89;
   if (!draws_pixels) reinterpret_cast<void (*)(unsigned)>(glfwGetProcAddress("glEnable"))(rasterizer_discard);
 
@@ -50,7 +50,7 @@ void window_test::SetUp() {
     ImGuiTestEngine_PostSwap(engine_);
   };
 
-  // ImGui's log of what is drawn as text, taken for single frames.
+  // Captures ImGui's log of drawn text for single frames.
   ImGuiContextHook begin;
   begin.Type = ImGuiContextHookType_NewFramePost;
   begin.UserData = this;
@@ -107,10 +107,10 @@ bool window_test::run_until(const std::function<bool()>& done, std::chrono::mill
     for (const auto end = std::chrono::steady_clock::now() + most; !was && std::chrono::steady_clock::now() < end;)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     over = true;
-    glfwPostEmptyEvent();  // It may be asleep.
+    glfwPostEmptyEvent();  // The window may be asleep.
   });
   window_->after_frame = [&] {
-    // What it does when it is woken at the end does not count.
+    // `done` is not called for the frame after the final wake-up.
     if (!over && done()) was = true;
     if (was || over) app().quit();
   };
@@ -139,7 +139,7 @@ void window_test::settle(ImGuiTestContext& user) {
 void window_test::open_sample(ImGuiTestContext& user) {
   app().open(path);
   EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
-  user.Yield(6);  // the panels take their places
+  user.Yield(6);  // Lets the panels take their places.
   settle(user);
 }
 
@@ -176,9 +176,9 @@ void window_test::resize(ImGuiTestContext& user, int width, int height) {
   user.Yield(2);
 }
 
-ImVec2 window_test::place_of(query::time_ns time, float down) {
+ImVec2 window_test::place_of(time_ns time, float down) {
   const gui::draw::rectangle& area = app().find<gui::timeline_view>().axis_area();
-  const query::time_range visible = app().state().active()->visible;
+  const time_range visible = app().state().active()->visible;
   const double share = static_cast<double>(time - visible.begin) / static_cast<double>(visible.length());
   return {area.min.x + static_cast<float>(share) * area.width(), area.min.y + down};
 }

@@ -15,47 +15,47 @@
 
 namespace sluice::test {
 
-/// A real window under Xvfb, with the sample recording at `path` and the test engine to drive it.
+/// Fixture with a real window under Xvfb, driven by imgui_test_engine, and the sample recording at `path`.
 class window_test : public ::testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;
 
-  /// Closes the window before the test ends, to see what is left.
+  /// Closes the window before the test ends, so that the test can check what remains, such as files.
   void close_window();
-  /// Runs `steps` as the user, frame by frame, until it returns. Failed IM_CHECKs fail the test.
+  /// Runs `steps` as the user, while frames are drawn, until `steps` returns. A failed IM_CHECK fails the test.
   void use(std::function<void(ImGuiTestContext&)> steps);
 
-  /// Draws frames until `done`, or a minute has passed; whether it was. Outside of `use`, which takes the place of the
-  /// display's own mouse and keys.
+  /// Draws frames until `done` returns true; returns false after a minute. Call outside of `use`, which replaces the
+  /// display's mouse and keyboard.
   bool draw_until(const std::function<bool()>& done);
-  /// Runs the window as the program does, asleep while nothing changes, until `done`, which is asked after each frame, or
-  /// until `most` has passed; whether it was. Closes the window.
+  /// Runs the window as the program does, asleep while nothing changes, until `done` (called after each frame) returns
+  /// true; returns false after `most`. Then closes the window.
   bool run_until(const std::function<bool()>& done, std::chrono::milliseconds most);
 
-  // For the steps.
+  // For use in the steps passed to `use`.
   gui::application& app() { return window_->app(); }
-  /// Frames until `done`, or a minute has passed; whether it was.
+  /// Draws frames until `done` returns true; returns false after a minute.
   static bool wait_until(ImGuiTestContext& user, const std::function<bool()>& done);
   /// Opens the sample and waits until it is drawn.
   void open_sample(ImGuiTestContext& user);
-  /// Waits until every question is answered and nothing moves.
+  /// Waits until all queries have results and no animation is running.
   void settle(ImGuiTestContext& user);
-  /// Everything the window says in one frame, in the order it is drawn: what a screen reader would read out.
+  /// All text that the window draws in one frame, in drawing order, as a screen reader would read it.
   std::string read(ImGuiTestContext& user);
-  /// Writes the window to NAME.png in the folder $SLUICE_TEST_PICTURES, for people to look at. Nothing if it is not set.
+  /// Writes a picture of the window to $SLUICE_TEST_PICTURES/NAME.png. Does nothing if the variable is not set.
   void take_picture(ImGuiTestContext& user, const std::string& name);
   /// Runs `work` on the window's thread after a frame, where its OpenGL context is current.
   void on_window_thread(ImGuiTestContext& user, std::function<void()> work);
-  /// Gives the window another size, as a user who drags its corner.
+  /// Resizes the window, as if the user dragged its corner.
   void resize(ImGuiTestContext& user, int width, int height);
-  /// Where `time` is on the screen, `down` pixels below the top of the tracks.
-  ImVec2 place_of(query::time_ns time, float down);
+  /// The point on the screen at `time` on the time axis, `down` pixels below the top of the tracks.
+  ImVec2 place_of(time_ns time, float down);
 
   const std::string path = test::own_path("window.sluice");
-  std::string config_folder;                                           ///< Empty: nothing is remembered.
-  bool draws_pixels = std::getenv("SLUICE_TEST_PICTURES") != nullptr;  ///< Set it before `SetUp`.
-  bool stays_open = false;  ///< The window goes on when it is closed: for steps that may hit that by chance.
+  std::string config_folder;                                           ///< If empty, settings are not saved.
+  bool draws_pixels = std::getenv("SLUICE_TEST_PICTURES") != nullptr;  ///< Set before `SetUp`.
+  bool stays_open = false;  ///< Do not fail if the window is closed, for steps that may close it by chance.
 
  private:
   std::unique_ptr<gui::window> window_;
@@ -63,7 +63,7 @@ class window_test : public ::testing::Test {
   std::function<void(ImGuiTestContext&)> steps_;
   std::string words_;
   bool listening_ = false;
-  std::function<void()> work_;  ///< For the window's thread, after the next frame.
+  std::function<void()> work_;  ///< Runs on the window's thread after the next frame.
 };
 
 }  // namespace sluice::test

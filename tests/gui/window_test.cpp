@@ -1,4 +1,4 @@
-// The window as its user has it: a real GLFW window under Xvfb, mouse and keys through imgui_test_engine.
+// The window as users see it: a real GLFW window under Xvfb, with mouse and keys from imgui_test_engine.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,6 @@ namespace sluice::test {
 namespace {
 
 using gui::selection_kind;
-using query::time_range;
 
 TEST_F(window_test, opens_a_recording_and_shows_all_of_its_active_time) {
   use([&](ImGuiTestContext& user) {
@@ -26,7 +25,7 @@ TEST_F(window_test, opens_a_recording_and_shows_all_of_its_active_time) {
     EXPECT_TRUE(wait_until(user, [&] { return shown->active.length() < shown->span.length(); }));
     EXPECT_LT(shown->visible.begin, shown->active.begin);
     EXPECT_GT(shown->visible.end, shown->active.end);
-    EXPECT_LT(shown->visible.length(), shown->active.length() * 6 / 5) << "with some air, and no more";
+    EXPECT_LT(shown->visible.length(), shown->active.length() * 6 / 5) << "with a small margin";
     EXPECT_NE(read(user).find("NVIDIA H200"), std::string::npos);
   });
 }
@@ -43,14 +42,14 @@ TEST_F(window_test, says_why_a_file_cannot_be_opened) {
 TEST_F(window_test, zooms_at_the_cursor_with_the_wheel) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    const query::time_ns about = 10'000'000;
+    const time_ns about = 10'000'000;
     user.MouseMoveToPos(place_of(about, 60));
-    const query::time_ns before = app().state().active()->visible.length();
+    const time_ns before = app().state().active()->visible.length();
     user.MouseWheelY(4);
     settle(user);
     const time_range visible = app().state().active()->visible;
     EXPECT_LT(visible.length(), before * 6 / 10);
-    // What was under the cursor is still there, to a few pixels.
+    // The time under the cursor stays there, within a few pixels.
     const float x = user.UiContext->IO.MousePos.x;
     EXPECT_NEAR(place_of(about, 0).x, x, 3);
     user.MouseWheelY(-12);
@@ -94,7 +93,7 @@ TEST_F(window_test, letters_typed_into_a_field_do_not_move_the_timeline) {
   });
 }
 
-TEST_F(window_test, selects_a_range_by_dragging_and_shows_its_figures) {
+TEST_F(window_test, selects_a_range_by_dragging_and_shows_its_metrics) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     user.MouseMoveToPos(place_of(5'000'000, 60));
@@ -111,21 +110,21 @@ TEST_F(window_test, selects_a_range_by_dragging_and_shows_its_figures) {
     user.Yield(3);
     settle(user);
     const std::string words = read(user);
-    // The same question, put to the analysis directly.
-    const auto asked = app().state().active()->engine->ask_now(query::statistics_question{*range});
+    // The expected result: the same query, sent directly to the engine.
+    const auto asked = app().state().active()->engine->ask_now(query::statistics_query{*range});
     ASSERT_TRUE(asked);
-    const analysis::range_statistics& figures = **asked;
-    ASSERT_EQ(figures.transfers.size(), 2U);
-    for (const auto& way : figures.transfers) {
+    const metrics::range_statistics& metrics = **asked;
+    ASSERT_EQ(metrics.transfers.size(), 2U);
+    for (const auto& way : metrics.transfers) {
       EXPECT_NE(words.find(format_bytes(way.bytes) + " in " + format_some(way.count, "transfer")), std::string::npos)
           << words;
       EXPECT_NE(words.find(format_rate(way.mean_bandwidth) + ", " + format_share(way.mean_bandwidth / way.link_peak)),
                 std::string::npos);
     }
-    for (const auto& memory : figures.memory) EXPECT_NE(words.find(format_bytes(memory.maximum)), std::string::npos);
-    ASSERT_EQ(figures.devices.size(), 1U);
-    EXPECT_NE(words.find(format_time(figures.devices[0].kernel_busy)), std::string::npos);
-    for (const auto& kernel : figures.kernels) EXPECT_NE(words.find(format_time(kernel.total)), std::string::npos);
+    for (const auto& memory : metrics.memory) EXPECT_NE(words.find(format_bytes(memory.maximum)), std::string::npos);
+    ASSERT_EQ(metrics.devices.size(), 1U);
+    EXPECT_NE(words.find(format_time(metrics.devices[0].kernel_busy)), std::string::npos);
+    for (const auto& kernel : metrics.kernels) EXPECT_NE(words.find(format_time(kernel.total)), std::string::npos);
 
     user.KeyPress(ImGuiKey_Escape);
     user.Yield(2);
@@ -138,9 +137,9 @@ TEST_F(window_test, shows_the_summary_that_the_report_prints) {
     open_sample(user);
     user.ItemOpenAll("//Summary");
     const std::string words = read(user);
-    const auto asked = app().state().active()->engine->ask_now(query::report_question{});
+    const auto asked = app().state().active()->engine->ask_now(query::report_query{});
     ASSERT_TRUE(asked);
-    const analysis::report& all = **asked;
+    const metrics::report& all = **asked;
     EXPECT_NE(words.find(format_count(all.events)), std::string::npos);
     ASSERT_FALSE(all.peaks.empty());
     for (const auto& peak : all.peaks) {
@@ -158,7 +157,7 @@ TEST_F(window_test, selects_a_copy_by_clicking_it) {
     app().invoke("timeline.show", time_range{5'000'000, 5'400'000});
     user.Yield(2);
     settle(user);
-    // Down the tracks until the mouse is on a box: the row of copies to the device.
+    // Moves the mouse down the tracks until it is on a box in the row of copies to the device.
     for (float down = 320; down < app().find<gui::timeline_view>().axis_area().height() - 10; down += 8) {
       user.MouseMoveToPos(place_of(5'150'000, down));
       user.MouseClick(0);
@@ -169,8 +168,8 @@ TEST_F(window_test, selects_a_copy_by_clicking_it) {
     app().invoke("panel.focus.Details");
     user.Yield(3);
     settle(user);
-    const query::details_question question{static_cast<trace::event_id>(app().state().selected().id), {}};
-    const auto asked = app().state().active()->engine->ask_now(question);
+    const query::details_query query{static_cast<trace::event_id>(app().state().selected().id), {}};
+    const auto asked = app().state().active()->engine->ask_now(query);
     ASSERT_TRUE(asked);
     const std::string words = read(user);
     EXPECT_NE(words.find((*asked)->title), std::string::npos);
@@ -186,8 +185,8 @@ TEST_F(window_test, selects_a_block_in_the_table_and_shows_when_it_lived) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const gui::blocks_view& list = app().find<gui::blocks_view>();
-    EXPECT_EQ(list.filter().layer, trace::layer::pool) << "the innermost: each size stands there once";
-    const auto asked = app().state().active()->engine->ask_now(query::blocks_question{
+    EXPECT_EQ(list.filter().layer, trace::layer::pool) << "the innermost layer, where each size occurs once";
+    const auto asked = app().state().active()->engine->ask_now(query::blocks_query{
         app().state().active()->span, list.filter().layer, false, query::block_column::bytes, true, ""});
     ASSERT_TRUE(asked);
     const query::block_row& largest = (*asked)->rows.at(0);
@@ -239,8 +238,8 @@ TEST_F(window_test, runs_a_demo_live_and_stops_it) {
     user.MenuClick("//##MainMenuBar/Demo/endless");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); }));
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
-    // It grows while it is watched, and says how far it is.
-    const query::time_ns first = app().state().active()->span.end;
+    // The recording grows while it is shown, with its progress.
+    const time_ns first = app().state().active()->span.end;
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active()->span.end > first + 100'000'000; }));
     EXPECT_TRUE(wait_until(user, [&] { return app().demo_progress() > 0.005; }));
     EXPECT_LT(app().demo_progress(), 0.9);
@@ -250,7 +249,7 @@ TEST_F(window_test, runs_a_demo_live_and_stops_it) {
 
     user.ItemClick("//##toolbar/###record.stop");
     EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running(); }));
-    EXPECT_EQ(app().recorder().exit_status(), 0) << "it closed its recording";
+    EXPECT_EQ(app().recorder().exit_status(), 0) << "the demo closed its recording";
     EXPECT_TRUE(wait_until(user, [&] { return !app().live(); }));
     EXPECT_TRUE(app().state().active()->engine->snapshot()->complete());
     EXPECT_TRUE(app().notice().empty()) << app().notice();
@@ -267,11 +266,11 @@ TEST_F(window_test, sees_a_demo_to_its_end) {
     EXPECT_TRUE(std::filesystem::exists(scratch));
     app().invoke("file.close");
     user.Yield(3);
-    EXPECT_TRUE(std::filesystem::exists(scratch)) << "it is asked first";
+    EXPECT_TRUE(std::filesystem::exists(scratch)) << "the window asks first";
     user.ItemClick("//Close/Discard");
     user.Yield(3);
     EXPECT_EQ(app().state().active(), nullptr);
-    EXPECT_FALSE(std::filesystem::exists(scratch)) << "a demo's scratch file goes with it";
+    EXPECT_FALSE(std::filesystem::exists(scratch)) << "the demo's scratch file is deleted with it";
   });
 }
 
@@ -315,7 +314,7 @@ TEST_F(remembering_window, opens_what_was_open_last_as_it_was) {
   use([&](ImGuiTestContext& user) {
     app().remembered().last_session = {{path, 10'000'000, 12'000'000}};
     user.Yield(2);
-    EXPECT_NE(read(user).find("Open what was open last"), std::string::npos);
+    EXPECT_NE(read(user).find("Reopen last session"), std::string::npos);
     app().invoke("file.restore");
     EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
     user.Yield(4);
@@ -329,7 +328,7 @@ TEST_F(remembering_window, keeps_the_keys_that_the_user_chose) {
     open_sample(user);
     app().invoke("help.keys");
     user.Yield(3);
-    user.ItemClick(ImHashStr("F", 0, user.GetID("//Keys and mouse/timeline.fit")));
+    user.ItemClick(ImHashStr("F", 0, user.GetID("//Keyboard and mouse/timeline.fit")));
     user.Yield(2);
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_J);
     user.Yield(3);
@@ -340,7 +339,7 @@ TEST_F(remembering_window, keeps_the_keys_that_the_user_chose) {
     user.Yield(3);
     user.KeyPress(ImGuiKey_F);
     user.Yield(3);
-    EXPECT_EQ(app().state().active()->visible, (time_range{10'000'000, 12'000'000})) << "no longer its key";
+    EXPECT_EQ(app().state().active()->visible, (time_range{10'000'000, 12'000'000})) << "the key is no longer bound";
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_J);
     user.Yield(3);
     EXPECT_GE(app().state().active()->visible.length(), app().state().active()->span.length());
@@ -417,12 +416,12 @@ TEST_F(window_test, escape_closes_what_lies_on_top_before_it_clears_the_selectio
     user.KeyPress(ImGuiKey_Escape);
     user.Yield(3);
     EXPECT_FALSE(ImGui::FindWindowByName("##palette")->Active);
-    EXPECT_NE(read(user).find("Mouse on the timeline"), std::string::npos) << "one thing at a time";
+    EXPECT_NE(read(user).find("Mouse on the timeline"), std::string::npos) << "only one overlay is open";
     user.KeyPress(ImGuiKey_Escape);
     user.Yield(3);
     EXPECT_EQ(read(user).find("Mouse on the timeline"), std::string::npos);
     EXPECT_TRUE(app().state().range().has_value());
-    user.ItemClick("//Blocks/##layer");  // A menu of its own.
+    user.ItemClick("//Blocks/##layer");  // The combo box opens its own menu.
     user.KeyPress(ImGuiKey_Escape);
     user.Yield(3);
     EXPECT_TRUE(app().state().range().has_value());
@@ -475,7 +474,7 @@ TEST_F(window_test, chooses_a_file_by_its_path) {
     const std::filesystem::path whole = std::filesystem::absolute(path);
     user.KeyCharsReplace((whole.parent_path() / whole.stem()).c_str());
     EXPECT_TRUE(wait_until(user, [&] { return read(user).find(whole.filename().string()) != std::string::npos; }))
-        << "the files that begin so are listed";
+        << "lists the files that begin with this";
     user.KeyCharsAppend(".sluice");
     user.KeyPress(ImGuiKey_Enter);
     EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
@@ -486,7 +485,7 @@ TEST_F(window_test, chooses_a_file_by_its_path) {
 TEST_F(window_test, marks_the_tab_of_messages_for_warnings_alone) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    EXPECT_TRUE(wait_until(user, [&] { return app().warns("Messages"); })) << "the sample has one";
+    EXPECT_TRUE(wait_until(user, [&] { return app().warns("Messages"); })) << "the sample has a warning";
     app().open(SLUICE_SOURCE_DIR "/assets/recordings/overlap.sluice");
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active()->title == "overlap.sluice"; }));
     user.Yield(4);
@@ -501,7 +500,7 @@ TEST_F(window_test, has_nothing_to_do_when_nothing_changes) {
     settle(user);
     EXPECT_FALSE(app().busy());
     EXPECT_FALSE(app().animating());
-    EXPECT_FALSE(app().live()) << "a closed recording needs no ticks";
+    EXPECT_FALSE(app().live()) << "a closed recording needs no updates";
   });
 }
 

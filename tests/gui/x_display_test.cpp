@@ -1,4 +1,4 @@
-// The window and its X server: a display at the other end of a network; keys as the server sends them.
+// The window and its X server: remote displays, and keys as the server sends them.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -22,7 +22,7 @@
 #include "tests/gui/window/picture_regions.hpp"
 #include "tests/gui/window_fixture.hpp"
 
-// The last, for its macros.
+// Included last because of its macros.
 #include <X11/Xlib.h>
 #include <X11/Xutil.h>
 #include <X11/keysym.h>
@@ -45,21 +45,21 @@ GLFWwindow* glfwGetCurrentContext();
 namespace sluice::test {
 namespace {
 
-/// Xlib, as GLFW loads it.
+/// A function of Xlib, which GLFW loads at run time.
 template <class Function>
 Function* x11(const char* name) {
   static void* const library = dlopen("libX11.so.6", RTLD_NOW);
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-/// Passes connections to a port of this machine on to the X server's socket, as ssh -X does.
+/// Forwards connections to a local port to the X server's socket, as ssh -X does.
 class relay {
  public:
   explicit relay(const std::string& display) {
     server_.sun_family = AF_UNIX;
     std::snprintf(server_.sun_path, sizeof server_.sun_path, "/tmp/.X11-unix/X%s", display.c_str() + 1);
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    // A display's number is its port less 6000.
+    // Display N has port 6000 + N.
     for (number_ = 100; number_ < 400; ++number_) {
       sockaddr_in at{};
       at.sin_family = AF_INET;
@@ -78,7 +78,7 @@ class relay {
     close(listener_);
   }
   [[nodiscard]] std::string display() const { return "127.0.0.1:" + std::to_string(number_); }
-  /// Bytes that went to the server.
+  /// Bytes sent to the server.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
 
  private:
@@ -146,7 +146,7 @@ class remote_window : public window_test {
     setenv("DISPLAY", local_.c_str(), 1);
   }
 
-  /// The window as the display shows it.
+  /// A picture of the window, read from the display.
   static gui::gl::image picture_on_screen(int width, int height) {
     gui::gl::image made{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height) * 3)};
     Display* const display = glfwGetX11Display();
@@ -158,7 +158,7 @@ class remote_window : public window_test {
     if (shown == nullptr || shown->bits_per_pixel != 32) return made;
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x) {
-        // Blue, green, red; the picture has red first.
+        // X stores blue, green, red; the picture stores red first.
         const char* const from = shown->data + y * shown->bytes_per_line + x * 4;
         std::uint8_t* const to = made.pixels.data() + static_cast<std::ptrdiff_t>(y * width + x) * 3;
         for (int channel = 0; channel < 3; ++channel) to[channel] = static_cast<std::uint8_t>(from[2 - channel]);
@@ -167,7 +167,8 @@ class remote_window : public window_test {
     return made;
   }
 
-  /// Compares what the display shows with the same frame drawn whole, apart from it, and says which parts differ.
+  /// Compares the display with the same frame, which is drawn completely in a separate buffer. Fails with the names of
+  /// the regions that differ.
   void expect_shown_whole(ImGuiTestContext& user, const char* step) {
     settle(user);
     user.Yield(3);
@@ -222,7 +223,7 @@ TEST_F(remote_window, shows_the_whole_frame_after_each_step_though_it_sends_only
   });
 }
 
-// A tile of a software GL that was not drawn must not get past the comparison.
+// The comparison must detect a tile that a software OpenGL failed to draw.
 TEST_F(remote_window, is_compared_by_regions_that_name_a_blank_tile) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
@@ -242,7 +243,7 @@ TEST_F(remote_window, is_compared_by_regions_that_name_a_blank_tile) {
   });
 }
 
-/// All between two frames.
+/// All events arrive between two frames.
 TEST_F(window_test, a_chord_counts_also_if_its_modifier_is_released_first) {
   app().open(path);
   ASSERT_TRUE(draw_until([&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
@@ -265,7 +266,7 @@ TEST_F(window_test, a_chord_counts_also_if_its_modifier_is_released_first) {
   send_key(XK_Control_L, true);
   x11<int(Display*, Bool)>("XSync")(display, False);
   frames = 0;
-  ASSERT_TRUE(draw_until([&] { return ++frames > 3; }));  // As if it was pressed a little before.
+  ASSERT_TRUE(draw_until([&] { return ++frames > 3; }));  // As if the key had been pressed a little earlier.
   send_key(XK_p, true);
   send_key(XK_Control_L, false);
   send_key(XK_p, false);
@@ -277,7 +278,7 @@ TEST_F(window_test, a_chord_counts_also_if_its_modifier_is_released_first) {
   EXPECT_FALSE(app().playing()) << "what the key does without the modifier";
 }
 
-/// The number of frames after a movement of the mouse in which a click comes.
+/// Parameter: the number of frames between a mouse movement and the click.
 class click_in_frame : public window_test, public ::testing::WithParamInterface<int> {};
 
 TEST_P(click_in_frame, is_drawn_to_its_end_though_no_other_event_follows) {
@@ -288,7 +289,7 @@ TEST_P(click_in_frame, is_drawn_to_its_end_though_no_other_event_follows) {
   const int x = 24, y = 12;  // "File" in the menu bar.
   const auto send = [&](int type, long mask) {
     XEvent event{};
-    event.xbutton.type = type;  // The first members of a movement are the same.
+    event.xbutton.type = type;  // The first members of a motion event are the same.
     event.xbutton.display = display;
     event.xbutton.window = window;
     event.xbutton.time = static_cast<Time>(1000 + frames);
@@ -308,7 +309,7 @@ TEST_P(click_in_frame, is_drawn_to_its_end_though_no_other_event_follows) {
   EXPECT_TRUE(run_until(
       [&] {
         if (++frames == GetParam()) {
-          // A slow frame: when it is done, all that the movement wanted has long been drawn.
+          // A slow frame: when it ends, everything that the movement requires was drawn long ago.
           std::this_thread::sleep_for(std::chrono::milliseconds(1000));
           send(ButtonPress, ButtonPressMask);
           send(ButtonRelease, ButtonReleaseMask);

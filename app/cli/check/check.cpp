@@ -1,4 +1,4 @@
-// sluice check: judges a recording by limits, for tests and continuous integration.
+// sluice check: checks a recording against limits, for tests and continuous integration.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ struct check_options {
   std::string format = "text";
 };
 
-/// The folders that hold the program's sources, as GitHub names them and as they are here.
+/// The folders that contain the program's sources: the folder named by GitHub's environment, and the current folder.
 std::vector<std::string> source_roots() {
   std::vector<std::string> roots;
   if (const char* workspace = std::getenv("GITHUB_WORKSPACE"); workspace != nullptr && *workspace != '\0')
@@ -34,11 +34,11 @@ std::vector<std::string> source_roots() {
   return roots;
 }
 
-int judge_recording(const check_options& options) {
+int evaluate_recording(const check_options& options) {
   auto checked = check_recording(options.wanted);
   if (!checked) {
     complain(checked.error().to_string());
-    // 1 would say that a condition is not met.
+    // Status 1 would mean that a condition is not met, so return another status.
     return checked.error().code == error_code::cancelled ? status_of(checked.error()) : status_not_judged;
   }
   checked->roots = source_roots();
@@ -49,12 +49,12 @@ int judge_recording(const check_options& options) {
     complain("cannot write the verdicts: the output was closed or is full");
     return status_not_judged;
   }
-  switch (analysis::verdict_of(checked->conditions)) {
-    case analysis::verdict::met:
+  switch (metrics::verdict_of(checked->conditions)) {
+    case metrics::verdict::met:
       return 0;
-    case analysis::verdict::not_met:
+    case metrics::verdict::not_met:
       return status_not_met;
-    case analysis::verdict::unknown:
+    case metrics::verdict::unknown:
       break;
   }
   return status_not_judged;
@@ -63,7 +63,7 @@ int judge_recording(const check_options& options) {
 CLI::Validator readable(bool (*accepts)(const std::string&), const char* expected) {
   return CLI::Validator(
       [accepts, expected](std::string& word) {
-        return accepts(word) ? std::string() : fmt::format("'{}' will not do; expected {}", word, expected);
+        return accepts(word) ? std::string() : fmt::format("invalid value '{}'; expected {}", word, expected);
       },
       "");
 }
@@ -77,36 +77,36 @@ action declare_check(CLI::App& command) {
                              "a size such as 20GiB, 1.5GB or 4096");
   const auto share = readable([](const std::string& word) { return share_named(word).has_value(); },
                               "a share such as 5% or 0.05, up to 100%");
-  command.add_option("FILE", wanted.file, "Recording to judge")->required()->type_name("");
-  command.add_option("--max-peak", wanted.max_peak, "The highest use of device memory, on any device")
+  command.add_option("FILE", wanted.file, "Recording to check")->required()->type_name("");
+  command.add_option("--max-peak", wanted.max_peak, "Limit on the peak of device memory, on any device")
       ->check(size)
       ->type_name("SIZE");
-  command.add_option("--max-reserved", wanted.max_reserved, "The most memory reserved from the driver, on any device")
+  command.add_option("--max-reserved", wanted.max_reserved, "Limit on memory reserved from the driver, on any device")
       ->check(size)
       ->type_name("SIZE");
-  command.add_option("--max-growth", wanted.max_growth, "The growth of memory from step to step")
+  command.add_option("--max-growth", wanted.max_growth, "Limit on memory growth per step")
       ->check(size)
       ->type_name("SIZE");
-  command.add_flag("--no-leaks", wanted.no_leaks, "No likely leak is found");
-  command.add_option("--max-pageable", wanted.max_pageable, "Share of copied bytes from or to pageable host memory")
+  command.add_flag("--no-leaks", wanted.no_leaks, "Require that no likely leak is found");
+  command.add_option("--max-pageable", wanted.max_pageable, "Limit on copied bytes from or to pageable host memory")
       ->check(share)
       ->type_name("SHARE");
   command
       .add_option("--max-idle", wanted.max_idle,
-                  "Share of the active time in which a device does no work (needs record --mode timeline)")
+                  "Limit on a device's idle share of the active time (needs record --mode timeline)")
       ->check(share)
       ->type_name("SHARE");
   CLI::Option* const baseline = command.add_option("--baseline", wanted.baseline,
-                                                   "Older recording: peak, reserved and copied bytes and the time of a "
-                                                   "step must not be higher than there");
+                                                   "Older recording, whose peak, reserved and copied bytes and step "
+                                                   "time must not be exceeded");
   baseline->type_name("OLD");
-  command.add_option("--tolerance", wanted.tolerance, "How much higher than the baseline is allowed (default: 3%)")
+  command.add_option("--tolerance", wanted.tolerance, "Allowed increase over the baseline (default: 3%)")
       ->check(share)
       ->needs(baseline)
       ->type_name("SHARE");
   command
       .add_option("--fail-on", wanted.fail_on,
-                  "No finding of this severity or above (default, if nothing else is asked: warning)")
+                  "Require no finding of this severity or above (default if no other condition is set: warning)")
       ->check(CLI::IsMember({"warning", "error", "note"}).description(""))
       ->type_name("warning|error|note");
   command.add_option("--format", options->format, "Output format")
@@ -114,8 +114,8 @@ action declare_check(CLI::App& command) {
       ->type_name("text|json|junit|markdown|github")
       ->capture_default_str();
   add_sources_option(command, wanted.sources_from);
-  command.footer("Exit status: 0 all conditions are met, 1 one is not met, 2 one could not be judged.");
-  return [options] { return judge_recording(*options); };
+  command.footer("Exit status: 0 all conditions are met, 1 one is not met, 2 one could not be checked.");
+  return [options] { return evaluate_recording(*options); };
 }
 
 }  // namespace sluice::cli

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <optional>
 
-#include "app/cli/figures/figures_of_recording.hpp"
-#include "core/figures/check/baseline.hpp"
+#include "app/cli/metrics/metrics_of_recording.hpp"
+#include "core/metrics/check/baseline.hpp"
 #include "core/query/engine/engine.hpp"
 
 namespace sluice::cli {
@@ -13,18 +13,18 @@ namespace {
 
 constexpr double usual_tolerance = 0.03;
 
-/// Sets `into` to what `read` makes of `text`, unless that is empty.
+/// Sets `into` to `read(text)` unless `text` is empty.
 template <class Value, class Read>
 result<void> put_limit(std::optional<Value>& into, const std::string& text, Read read, const char* option,
                        const char* expected) {
   if (text.empty()) return {};
   into = read(text);
   if (into) return {};
-  return fail(error_code::invalid_argument, "'" + text + "' will not do; expected " + expected, option);
+  return fail(error_code::invalid_argument, "invalid value '" + text + "'; expected " + expected, option);
 }
 
-result<analysis::check_limits> limits_of(const check_wanted& wanted) {
-  analysis::check_limits limits;
+result<metrics::check_limits> limits_of(const check_wanted& wanted) {
+  metrics::check_limits limits;
   constexpr auto size = "a size such as 20GiB";
   constexpr auto share = "a share such as 5% or 0.05";
   for (const auto& put : {put_limit(limits.peak, wanted.max_peak, size_named, "max-peak", size),
@@ -40,14 +40,14 @@ result<analysis::check_limits> limits_of(const check_wanted& wanted) {
   if (fail_on == "warning") limits.findings = trace::severity::warning;
   if (fail_on == "error") limits.findings = trace::severity::error;
   if (!fail_on.empty() && !limits.findings)
-    return fail(error_code::invalid_argument, "'" + fail_on + "' will not do; expected warning, error or note",
+    return fail(error_code::invalid_argument, "invalid value '" + fail_on + "'; expected warning, error or note",
                 "fail-on");
   return limits;
 }
 
-/// The line that stands for the stack of an event.
+/// The line of code to which the stack of an event is attributed.
 std::optional<symbols::frame_line> line_of_event(query::engine& engine, trace::event_id event) {
-  const auto details = engine.ask_now(query::details_question{event, {}});
+  const auto details = engine.ask_now(query::details_query{event, {}});
   if (!details || (*details)->stack.empty()) return std::nullopt;
   std::vector<const symbols::frame_line*> lines;
   for (const symbols::frame_line& line : (*details)->stack) lines.push_back(&line);
@@ -62,29 +62,29 @@ result<checked_recording> check_recording(const check_wanted& wanted) {
   std::optional<double> tolerance = usual_tolerance;
   if (auto put = put_limit(tolerance, wanted.tolerance, share_named, "tolerance", "a share such as 3%"); !put)
     return tl::unexpected(put.error());
-  auto now = figures_of_recording::open(wanted.file, true, &wanted.sources_from);
+  auto now = metrics_of_recording::open(wanted.file, true, &wanted.sources_from);
   if (!now) return tl::unexpected(now.error());
-  const analysis::report report = now->report();
+  const metrics::report report = now->report();
 
   checked_recording made;
   made.path = wanted.file;
   made.baseline = wanted.baseline;
   made.warnings = report.warnings;
-  std::optional<query::engine> engine;  // Only if a finding names an event.
+  std::optional<query::engine> engine;  // Created only if a finding refers to an event.
   const auto line_of = [&](trace::event_id event) {
     if (!engine) engine.emplace(now->file());
     return line_of_event(*engine, event);
   };
-  made.conditions = analysis::check({report, now->tables(), line_of}, *limits);
+  made.conditions = metrics::check({report, now->tables(), line_of}, *limits);
   if (wanted.baseline.empty()) return made;
 
-  auto old = figures_of_recording::open(wanted.baseline, true, &wanted.sources_from);
+  auto old = metrics_of_recording::open(wanted.baseline, true, &wanted.sources_from);
   if (!old) return tl::unexpected(old.error());
-  const analysis::report old_report = old->report();
-  const analysis::compared_figures old_figures = old->compared();
-  const analysis::compared_figures figures = now->compared();
-  auto compared = analysis::check_baseline({old_report, old_figures, old->tables(), old->names()},
-                                           {report, figures, now->tables(), now->names()}, *tolerance);
+  const metrics::report old_report = old->report();
+  const metrics::compared_metrics old_metrics = old->compared();
+  const metrics::compared_metrics metrics = now->compared();
+  auto compared = metrics::check_baseline({old_report, old_metrics, old->tables(), old->names()},
+                                          {report, metrics, now->tables(), now->names()}, *tolerance);
   made.conditions.insert(made.conditions.end(), std::make_move_iterator(compared.begin()),
                          std::make_move_iterator(compared.end()));
   return made;

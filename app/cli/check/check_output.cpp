@@ -17,30 +17,31 @@
 namespace sluice::cli {
 namespace {
 
-using analysis::changed_part;
-using analysis::condition;
-using analysis::format_quantity;
-using analysis::quantity;
-using analysis::verdict;
+using metrics::changed_part;
+using metrics::condition;
+using metrics::format_quantity;
+using metrics::quantity;
+using metrics::verdict;
 
 constexpr auto format_names = std::to_array<std::string_view>({"text", "json", "junit", "markdown", "github"});
 
 std::string limit_of(const condition& of) {
-  // Without a baseline's value there is no limit.
+  // If the baseline has no value, there is no limit.
   if (of.name.starts_with("baseline-") && !of.baseline) return "-";
   return format_quantity(of.limit, of.what);
 }
 
 std::string measured_of(const condition& of) { return of.measured ? format_quantity(*of.measured, of.what) : "-"; }
 
-/// What follows a verdict: why it is unknown, else what to look at.
+/// A remark on the verdict: why it is unknown; otherwise where to look.
 std::string remark_of(const condition& of) { return of.reason.empty() ? of.where : of.reason; }
 
 std::string grown_words(const changed_part& of) {
   return fmt::format("{}: {} -> {}", of.of, format_bytes(of.before), format_bytes(of.after));
 }
 
-/// One line: "max-peak not met: 1.20 GiB, limit 1.00 GiB (framework layer, device memory of GPU 0)".
+/// Describes a condition in one line: "max-peak not met: 1.20 GiB, limit 1.00 GiB (framework layer, device memory of
+/// GPU 0)".
 std::string sentence_of(const condition& of) {
   std::string text = fmt::format("{} {}: {}, limit {}", of.name, name_of(of.is), measured_of(of), limit_of(of));
   if (of.baseline) text += fmt::format(", baseline {}", format_quantity(*of.baseline, of.what));
@@ -48,12 +49,12 @@ std::string sentence_of(const condition& of) {
   return text;
 }
 
-/// What is to be said of a condition beyond its sentence, line by line.
+/// Details of a condition that its sentence does not contain, one per line.
 std::vector<std::string> details_of(const condition& of) {
   std::vector<std::string> all;
   if (const std::string remark = remark_of(of); !remark.empty()) all.push_back(remark);
   if (of.parts.size() > 1)
-    for (const analysis::measured_part& part : of.parts)
+    for (const metrics::measured_part& part : of.parts)
       all.push_back(fmt::format("{}: {}", part.of, format_quantity(part.value, of.what)));
   if (of.is == verdict::not_met) {
     for (const changed_part& line : of.lines) all.push_back("line " + grown_words(line));
@@ -75,7 +76,7 @@ std::string as_text(const checked_recording& of) {
   if (!of.baseline.empty()) text += "baseline: " + of.baseline + "\n";
   text += "\n";
   text_table table("lrrll");
-  table.row({"condition", "measured", "limit", "verdict", "what"});
+  table.row({"condition", "measured", "limit", "verdict", "metric"});
   for (const condition& each : of.conditions)
     table.row({each.name, measured_of(each), limit_of(each), std::string(name_of(each.is)), each.about});
   text += table.text(2);
@@ -103,7 +104,7 @@ std::string_view word_of_verdict(verdict is) {
   return names[static_cast<std::size_t>(is) % names.size()];
 }
 
-/// A share as it is; anything else as a whole number.
+/// Formats a share as a fraction, and any other value as a whole number.
 json quantity_json(double value, quantity what) {
   return what == quantity::share ? json(value) : json(saturating_cast<std::int64_t>(value));
 }
@@ -127,13 +128,13 @@ std::string as_json(const checked_recording& of) {
   made["version"] = 1;
   made["file"] = of.path;
   made["baseline"] = text_or_nothing(of.baseline);
-  made["verdict"] = word_of_verdict(analysis::verdict_of(of.conditions));
+  made["verdict"] = word_of_verdict(metrics::verdict_of(of.conditions));
   made["warnings"] = of.warnings;
   made["conditions"] = json::array();
   for (const condition& each : of.conditions) {
     const bool has_limit = each.baseline || !each.name.starts_with("baseline-");
     json parts = json::array();
-    for (const analysis::measured_part& part : each.parts)
+    for (const metrics::measured_part& part : each.parts)
       parts.push_back({{"name", part.of}, {"value", quantity_json(part.value, each.what)}});
     json line = nullptr;
     if (each.line)
@@ -159,7 +160,7 @@ std::string as_json(const checked_recording& of) {
 
 // --- JUnit ----------------------------------------------------------------------------------------------------------
 
-/// Text of XML, also inside an attribute in quotes. `printable` leaves no character that XML forbids.
+/// Escapes text for XML, including attributes in quotes. `printable` removes all characters that XML forbids.
 std::string xml(std::string_view text) { return as_html(printable(text, line_ends::keep)); }
 
 std::string as_junit(const checked_recording& of) {
@@ -186,7 +187,7 @@ std::string as_junit(const checked_recording& of) {
 
 // --- Markdown -------------------------------------------------------------------------------------------------------
 
-/// Text in a cell of a table: nothing in it is read as Markdown, HTML or the name of a user.
+/// Escapes text for a table cell, so that no part of it is interpreted as Markdown, HTML or a user name.
 std::string markdown(std::string_view text) {
   std::string made;
   for (const char c : printable(text)) {
@@ -203,7 +204,7 @@ std::string markdown(std::string_view text) {
 std::string as_markdown(const checked_recording& of) {
   std::string text = "### " + markdown(summary_of(of)) + "\n\n";
   if (!of.baseline.empty()) text += "Baseline: " + markdown(of.baseline) + "\n\n";
-  text += "| condition | verdict | measured | limit | what | where |\n| --- | --- | ---: | ---: | --- | --- |\n";
+  text += "| condition | verdict | measured | limit | metric | where |\n| --- | --- | ---: | ---: | --- | --- |\n";
   for (const condition& each : of.conditions) {
     const std::string verdict_text =
         fmt::format(fmt::runtime(each.is == verdict::met ? "{}" : "**{}**"), name_of(each.is));
@@ -213,7 +214,7 @@ std::string as_markdown(const checked_recording& of) {
   }
   for (const condition& each : of.conditions) {
     if (each.is != verdict::not_met || each.lines.size() + each.modules.size() == 0) continue;
-    text += fmt::format("\nGrown since the baseline ({}):\n\n| what | before | after |\n| --- | ---: | ---: |\n",
+    text += fmt::format("\nGrown since the baseline ({}):\n\n| place | before | after |\n| --- | ---: | ---: |\n",
                         markdown(each.name));
     const auto rows = [&](const std::vector<changed_part>& parts, const char* kind) {
       for (const changed_part& part : parts)
@@ -229,7 +230,7 @@ std::string as_markdown(const checked_recording& of) {
 
 // --- GitHub ---------------------------------------------------------------------------------------------------------
 
-/// Data of a workflow command; `property`: also escapes what separates properties.
+/// Escapes data of a workflow command. `property`: also escapes the separators of properties.
 std::string escaped(std::string_view text, bool property) {
   std::string made;
   for (const char c : text) {
@@ -243,7 +244,7 @@ std::string escaped(std::string_view text, bool property) {
   return made;
 }
 
-/// The path as GitHub knows it: relative to the repository.
+/// The path relative to the repository, because GitHub shows paths in that form.
 std::string relative_to_roots(const std::string& path, const std::vector<std::string>& roots) {
   for (const std::string& root : roots)
     if (root.size() > 1 && path.size() > root.size() + 1 && path.starts_with(root) && path[root.size()] == '/')
@@ -265,7 +266,7 @@ std::string as_github(const checked_recording& of) {
     text += fmt::format("::error {}title={}::{}\n", place, escaped("sluice check: " + each.name, true),
                         escaped(message, false));
   }
-  // GitHub reads a command wherever a line begins with "::", so this line must not.
+  // GitHub interprets each line that starts with "::" as a command. This line starts differently.
   return text + "sluice check: " + printable(summary_of(of)) + "\n";
 }
 

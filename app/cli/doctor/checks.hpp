@@ -6,76 +6,79 @@
 
 #include "instrumentation/capture/start/launch_environment.hpp"
 
-/// What `sluice doctor` looks at. Each check asks the same functions as the verb that it speaks for, and changes nothing.
+/// The checks of `sluice doctor`. Each check calls the functions that the checked verb itself uses, and changes
+/// nothing.
 namespace sluice::cli {
 
 enum class health {
   ok,
-  warning,  ///< Something works less well, or a part of Sluice does not work.
-  missing,  ///< Something is not there.
+  warning,  ///< The checked feature works less well, or does not work.
+  missing,  ///< The checked component does not exist.
 };
 
 struct check_result {
-  std::string name;  ///< One word, such as "driver": stable, for scripts.
+  std::string name;  ///< One word, such as "driver"; stable, so that scripts can rely on it.
   health state = health::ok;
-  std::string found = {};   ///< What is there, or what is wrong. One line.
-  std::string advice = {};  ///< What to do; empty if there is nothing to do.
-  bool needed = false;      ///< Nothing of a GPU can be recorded unless `state` is not `missing`.
+  std::string found = {};   ///< One line: what was found, or what is wrong.
+  std::string advice = {};  ///< How to fix it; empty if there is nothing to do.
+  bool needed = false;      ///< Without this component (`state` is `missing`), no GPU activity can be recorded.
 };
 
-/// The machine to look at. Tests describe others.
+/// The machine to check. Tests describe machines other than this one.
 struct machine {
   capture::variable_lookup variables = capture::own_environment();
   std::string program = capture::own_program();  ///< Path of `sluice`.
   std::string command = "python3";               ///< The program to be recorded.
-  std::string folder = ".";                      ///< Where recordings are written.
+  std::string folder = ".";                      ///< The folder for recordings.
   std::string driver_library = "libcuda.so.1";
   std::string driver_state = "/proc/driver/nvidia";  ///< Where the kernel module shows its version and parameters.
-  bool is_root = false;                              ///< The user may do anything.
-  std::chrono::milliseconds timeout{20'000};         ///< For each library or program that is asked.
+  bool is_root = false;                              ///< The user has all permissions.
+  std::chrono::milliseconds timeout{20'000};         ///< Time limit for probing each library or program.
 };
 
-/// The version of the driver, and the GPUs that it offers. Loads the driver in a child process. Needed.
+/// Checks the driver's version and its GPUs. Loads the driver in a child process. The result is `needed`.
 [[nodiscard]] check_result check_driver(const machine& where);
 
-/// The capture library: found, loadable, preloadable. Needed.
+/// Checks whether the capture library exists, can be loaded, and can be preloaded. The result is `needed`.
 [[nodiscard]] check_result check_capture_library(const machine& where);
 
-/// The libcupti that `sluice record` would choose for the command, its version, and whether the driver suits it.
+/// Checks the libcupti that `sluice record` would choose for the command: its version, and whether the driver supports
+/// it.
 [[nodiscard]] check_result check_cupti(const machine& where);
 
-/// Whether the driver keeps profiling for administrators.
+/// Checks whether the driver restricts profiling to administrators.
 [[nodiscard]] check_result check_permissions(const machine& where);
 
-/// Whether another profiler is set up in the environment.
+/// Checks whether the environment activates another profiler.
 [[nodiscard]] check_result check_other_profilers(const machine& where);
 
-/// Whether shared memory can be had for the rings of a recorded process.
+/// Checks whether shared memory is available for the ring buffers of a recorded process.
 [[nodiscard]] check_result check_shared_memory();
 
-/// Whether a process may read its own memory by the system call that hashes of copies and Python stacks rest on.
+/// Checks whether a process may read its own memory through a system call, which hashes of copies and Python stacks
+/// require.
 [[nodiscard]] check_result check_memory_reading();
 
-/// Room for recordings in the folder.
+/// Checks the free disk space in the folder for recordings.
 [[nodiscard]] check_result check_disk(const machine& where);
 
-/// The Python of the command: whether its stacks can be read, and its PyTorch. Runs that Python, which imports nothing of
-/// the current folder.
+/// Checks the command's Python: whether its stacks can be read, and which PyTorch it has. Runs that Python such that it
+/// imports nothing from the current folder.
 [[nodiscard]] check_result check_python(const machine& where);
 
-/// Whether pictures can be drawn without a display (`sluice screenshot`). Only in builds with the window.
+/// Checks whether screenshots can be drawn without a display (`sluice screenshot`). Only in builds with the window.
 [[nodiscard]] check_result check_drawing(const machine& where);
 
-/// Whether a window can be opened. Only in builds with the window.
+/// Checks whether a window can be opened. Only in builds with the window.
 [[nodiscard]] check_result check_window(const machine& where);
 
-/// All of them, in the order in which they are printed.
+/// Runs all checks, in the order in which they are printed.
 [[nodiscard]] std::vector<check_result> check_machine(const machine& where);
 
-/// True if nothing that recording needs is missing.
+/// True if no `needed` component is missing.
 [[nodiscard]] bool can_record(const std::vector<check_result>& results);
 
-/// A line for each, and a last line that says whether programs can be recorded. Ends with a newline.
+/// One line per check, and a last line that states whether programs can be recorded. Ends with a newline.
 [[nodiscard]] std::string checks_as_text(const std::vector<check_result>& results);
 
 /// {"can_record": bool, "checks": [{"name", "state": "ok"|"warning"|"missing", "needed", "found", "advice"}]}.

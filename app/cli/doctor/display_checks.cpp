@@ -1,4 +1,4 @@
-// Whether pictures can be drawn and windows opened.
+// Checks whether pictures can be drawn and windows can be opened.
 #include <fmt/format.h>
 
 #include "app/cli/doctor/checks.hpp"
@@ -10,20 +10,20 @@
 namespace sluice::cli {
 namespace {
 
-/// Turns what the window's functions say into one text for the parent process: "+" and what draws, or the error's line.
-std::string as_answer(const result<std::string>& made) {
+/// Encodes a result as text for the parent process: "+" and the renderer's name, or the error message.
+std::string as_result(const result<std::string>& made) {
   if (made) return "+" + *made;
   return made.error().message + "\n" + made.error().hint;
 }
 
-check_result judge(std::string name, const result<std::string>& answer) {
+check_result judge(std::string name, const result<std::string>& result) {
   check_result made{.name = std::move(name)};
-  if (answer && answer->starts_with('+')) {
-    made.found = answer->substr(1);
+  if (result && result->starts_with('+')) {
+    made.found = result->substr(1);
     return made;
   }
   made.state = health::missing;
-  const std::string text = answer ? *answer : answer.error().to_string() + "\ninstall Mesa or the vendor's OpenGL anew";
+  const std::string text = result ? *result : result.error().to_string() + "\nreinstall Mesa or the vendor's OpenGL";
   const auto end = text.find('\n');
   made.found = text.substr(0, end);
   if (end != std::string::npos) made.advice = text.substr(end + 1);
@@ -37,14 +37,14 @@ check_result check_drawing(const machine& where) {
                                [] {
                                  constexpr int side = 64;
                                  const auto context = gui::gl::offscreen_context::create(side, side);
-                                 if (!context) return as_answer(tl::unexpected(context.error()));
-                                 return as_answer("sluice screenshot draws with " + gui::gl::renderer_name());
+                                 if (!context) return as_result(tl::unexpected(context.error()));
+                                 return as_result("sluice screenshot draws with " + gui::gl::renderer_name());
                                },
                                {.timeout = where.timeout}));
 }
 
 check_result check_window(const machine& where) {
-  return judge("window", processes::probe([] { return as_answer(gui::try_window()); }, {.timeout = where.timeout}));
+  return judge("window", processes::probe([] { return as_result(gui::try_window()); }, {.timeout = where.timeout}));
 }
 
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-// sluice doctor: says what is missing on this machine, and what to do about it.
+// sluice doctor: reports what this machine lacks, and how to fix it.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,7 @@ action declare_doctor(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--json", options->json, "The same as --format json");
   command.footer(
-      "One line for each check: ok, warning (something works less well) or missing. Nothing is changed.\n"
+      "One line per check: ok, warning (something works less well) or missing. Nothing is changed.\n"
       "Exit status: 0 if programs can be recorded here, else 1.");
   return [options] {
     machine here;

@@ -1,4 +1,4 @@
-// What of a machine concerns the GPU: the driver, the capture library, CUPTI, rights, other profilers.
+// Checks of the GPU: the driver, the capture library, CUPTI, permissions, other profilers.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@
 namespace sluice::cli {
 namespace {
 
-// From cuda.h, which is not needed for building.
+// These constants are from cuda.h, which is not needed to build Sluice.
 constexpr int cuda_success = 0;
 constexpr int cuda_no_device = 100;
 constexpr int cuda_driver_mismatch = 803;  // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
@@ -34,7 +34,7 @@ std::string text_of_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-/// The version of the loaded kernel module, "580.95.05"; empty if none is loaded.
+/// The version of the loaded kernel module, such as "580.95.05"; empty if none is loaded.
 std::string module_version(const machine& where) {
   static const std::regex number(R"(\b(\d+\.\d+(\.\d+)?)\b)");
   const std::string text = text_of_file(where.driver_state + "/version");
@@ -42,13 +42,13 @@ std::string module_version(const machine& where) {
   return std::regex_search(text, found, number) ? found[1].str() : std::string();
 }
 
-/// CUDA's version as the driver numbers it: 13000 is 13.0.
+/// Formats the number by which the driver identifies a CUDA version: 13000 is 13.0.
 std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
-/// What the driver says of itself. Lines: the number of the first error (0: none) and its name; CUDA's version; then a
-/// GPU each. In a child process.
+/// Queries the driver, and returns lines: the number of the first error (0: none) and its name; CUDA's version; then
+/// one line per GPU. Runs in a child process.
 std::string ask_driver(const std::string& name) {
-  for (const char* variable : capture::injection_variables) unsetenv(variable);  // No profiler shall start here.
+  for (const char* variable : capture::injection_variables) unsetenv(variable);  // No profiler may start here.
   void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return fmt::format("-1 {}\n0\n", dlerror());
   auto* const init = symbol<int(unsigned)>(library, "cuInit");
@@ -72,18 +72,18 @@ std::string ask_driver(const std::string& name) {
   return text;
 }
 
-struct driver_answer {
+struct driver_result {
   int status = 0;
   std::string error;
   int version = 0;
   std::vector<std::string> gpus;
 };
 
-result<driver_answer> driver_of(const machine& where) {
+result<driver_result> driver_of(const machine& where) {
   const auto text = processes::probe([&] { return ask_driver(where.driver_library); }, {.timeout = where.timeout});
   if (!text) return tl::unexpected(text.error());
   std::istringstream lines(*text);
-  driver_answer made;
+  driver_result made;
   lines >> made.status;
   lines.ignore(1);
   std::getline(lines, made.error);
@@ -105,8 +105,8 @@ std::string named_gpus(const std::vector<std::string>& gpus) {
   return text;
 }
 
-/// What a libcupti says of itself, in a child process: "FILE\nVERSION CUDA", where CUDA is the driver's version or 0. The
-/// driver is opened first, as in a program.
+/// The version of a libcupti as "FILE\nVERSION CUDA", where CUDA is the driver's version or 0. Opens the driver first,
+/// as programs do. Runs in a child process.
 std::string ask_cupti(const std::string& file, const std::string& driver) {
   void* const opened = dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL);
   auto* const cuda_of = opened == nullptr ? nullptr : symbol<int(int*)>(opened, "cuDriverGetVersion");
@@ -122,7 +122,8 @@ std::string ask_cupti(const std::string& file, const std::string& driver) {
   return fmt::format("{}\n{} {}", known ? info.dli_fname : file.c_str(), version, cuda);
 }
 
-/// CUPTI counts 130001 for CUDA 13.0 update 1; before that, from 18 for CUDA 12.0 on, one by one.
+/// The CUDA version that belongs to a version of CUPTI. CUPTI's version is 130001 for CUDA 13.0 update 1; older
+/// versions are consecutive numbers that start with 18 for CUDA 12.0.
 unsigned cuda_of_cupti(std::uint32_t version) {
   constexpr std::uint32_t first_by_cuda = 130000;
   return version >= first_by_cuda ? version / 10000 : 12;
@@ -133,35 +134,35 @@ unsigned cuda_of_cupti(std::uint32_t version) {
 check_result check_driver(const machine& where) {
   check_result made{.name = "driver", .needed = true};
   const std::string module = module_version(where);
-  const auto answer = driver_of(where);
+  const auto result = driver_of(where);
   made.state = health::missing;
-  if (!answer) {
-    made.found = fmt::format("{}: {}", where.driver_library, answer.error().to_string());
-    made.advice = "reinstall the NVIDIA driver; dmesg may say more";
+  if (!result) {
+    made.found = fmt::format("{}: {}", where.driver_library, result.error().to_string());
+    made.advice = "reinstall the NVIDIA driver; dmesg may have details";
     return made;
   }
-  if (answer->status < 0) {
-    made.found = "no CUDA driver: " + answer->error;
+  if (result->status < 0) {
+    made.found = "no CUDA driver: " + result->error;
     made.advice = module.empty()
                       ? "install the NVIDIA driver (nvidia-smi must work); on a machine without a GPU, demos run on "
                         "the simulated device"
-                      : "the kernel's driver is there: in a container, start it with GPUs (docker run --gpus all)";
+                      : "the kernel module is loaded: in a container, start it with GPUs (docker run --gpus all)";
     return made;
   }
   const std::string version =
-      fmt::format("{}CUDA {}", module.empty() ? "" : "NVIDIA driver " + module + ", ", cuda_version(answer->version));
-  if (answer->status != cuda_success || answer->gpus.empty()) {
-    const bool no_device = answer->status == cuda_no_device || answer->status == cuda_success;
+      fmt::format("{}CUDA {}", module.empty() ? "" : "NVIDIA driver " + module + ", ", cuda_version(result->version));
+  if (result->status != cuda_success || result->gpus.empty()) {
+    const bool no_device = result->status == cuda_no_device || result->status == cuda_success;
     made.found = no_device ? version + ", but no GPU"
-                           : fmt::format("{}: cuInit failed with {} ({})", version, answer->status, answer->error);
-    made.advice = answer->status == cuda_driver_mismatch ? "the kernel module and libcuda are of two versions: reboot"
+                           : fmt::format("{}: cuInit failed with {} ({})", version, result->status, result->error);
+    made.advice = result->status == cuda_driver_mismatch ? "the kernel module and libcuda differ in version: reboot"
                   : where.variables("CUDA_VISIBLE_DEVICES")
                       ? "CUDA_VISIBLE_DEVICES is set: unset it, or name a GPU of this machine"
                       : "nvidia-smi must list the GPU; in a container, start it with GPUs (docker run --gpus all)";
     return made;
   }
   made.state = health::ok;
-  made.found = version + ", " + named_gpus(answer->gpus);
+  made.found = version + ", " + named_gpus(result->gpus);
   return made;
 }
 
@@ -177,14 +178,14 @@ check_result check_capture_library(const machine& where) {
   made.found = *library;
   const auto problem = processes::probe(
       [&]() -> std::string {
-        unsetenv(collector::socket_variable);  // It shall record nothing here.
+        unsetenv(ring::socket_variable);  // The probe itself must not be recorded.
         return dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr ? dlerror() : "";
       },
       {.timeout = where.timeout});
   if (!problem || !problem->empty()) {
     made.state = health::missing;
-    made.found = "it cannot be loaded: " + (problem ? *problem : made.found + " " + problem.error().to_string());
-    made.advice = "take the library that came with this program; it needs glibc 2.34 or later";
+    made.found = "cannot be loaded: " + (problem ? *problem : made.found + " " + problem.error().to_string());
+    made.advice = "use the library that came with this program; it needs glibc 2.34 or later";
   } else if (!capture::can_be_preloaded(*library)) {
     made.state = health::warning;
     made.found += " cannot be preloaded: its path has a space or a colon";
@@ -197,7 +198,7 @@ check_result check_cupti(const machine& where) {
   check_result made{.name = "cupti"};
   const std::vector<std::string> command{where.command};
   auto files = capture::find_cupti(command, where.variables);
-  // As the capture library does: the loader's names only if no file is known.
+  // As the capture library does: let the loader search by name only if no file is known.
   if (files.empty()) files.assign(std::begin(capture::cupti_names), std::end(capture::cupti_names));
   std::string trouble;
   for (const std::string& file : files) {
@@ -215,17 +216,17 @@ check_result check_cupti(const machine& where) {
     if (version < capture::layout::oldest_version) {
       made.state = health::warning;
       made.found = fmt::format("{} is version {}, older than CUDA 12.0", path, version);
-      made.advice = "install CUPTI 12.4 or later; until then only --mode memory records";
+      made.advice = "install CUPTI 12.4 or later; until then only --mode memory works";
     } else if (cuda > 0 && static_cast<int>(cuda_of_cupti(version)) > cuda / 1000) {
       made.state = health::warning;
       made.found += fmt::format(", but the driver is for CUDA {}", cuda_version(cuda));
-      made.advice = fmt::format("install CUPTI of CUDA {} (pip install nvidia-cuda-cupti-cu{}) or a newer driver",
+      made.advice = fmt::format("install CUPTI for CUDA {} (pip install nvidia-cuda-cupti-cu{}) or a newer driver",
                                 cuda / 1000, cuda / 1000);
     }
     return made;
   }
   made.state = health::warning;
-  made.found = trouble.empty() ? "no libcupti was found: --mode timeline has no device times; --mode memory needs none"
+  made.found = trouble.empty() ? "libcupti not found: --mode timeline lacks device times; --mode memory is not affected"
                                : trouble;
   made.advice =
       "install the CUDA toolkit's CUPTI (pip install nvidia-cuda-cupti), or name the file in SLUICE_CUPTI_PATH";
@@ -236,20 +237,19 @@ check_result check_permissions(const machine& where) {
   check_result made{.name = "permissions"};
   const std::string parameters = text_of_file(where.driver_state + "/params");
   if (parameters.empty()) {
-    made.found = "no NVIDIA kernel module shows its parameters";
+    made.found = "the parameters of the NVIDIA kernel module are not available";
     return made;
   }
   const bool restricted = parameters.find("RmProfilingAdminOnly: 1") != std::string::npos;
   if (!restricted || where.is_root) {
-    made.found = restricted ? "profiling is for administrators, and you are one" : "profiling is open to all users";
+    made.found = restricted ? "profiling is limited to administrators; you are one" : "profiling is open to all users";
     return made;
   }
   made.state = health::warning;
-  made.found = "the driver keeps performance counters for administrators (RmProfilingAdminOnly: 1)";
+  made.found = "the driver restricts performance counters to administrators (RmProfilingAdminOnly: 1)";
   made.advice =
       "Sluice reads no counters; if --mode timeline reports insufficient privileges, load the kernel module nvidia "
-      "with "
-      "NVreg_RestrictProfilingToAdminUsers=0";
+      "with NVreg_RestrictProfilingToAdminUsers=0";
   return made;
 }
 
@@ -262,12 +262,12 @@ check_result check_other_profilers(const machine& where) {
   if (where.variables("NSYS_PROFILING_SESSION_ID"))
     others += fmt::format("{}this shell runs under Nsight Systems", others.empty() ? "" : ", ");
   if (others.empty()) {
-    made.found = "no other profiler is set up in the environment";
+    made.found = "no other profiler is configured in the environment";
     return made;
   }
   made.state = health::warning;
   made.found = others;
-  made.advice = "sluice record replaces it for its command; CUPTI serves one profiler at a time";
+  made.advice = "sluice record replaces it for its command; CUPTI supports one profiler at a time";
   return made;
 }
 

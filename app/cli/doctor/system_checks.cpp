@@ -1,4 +1,4 @@
-// What of a machine concerns neither the GPU nor the screen: memory, disk, Python. And how results are printed.
+// Checks memory, disk and Python, and formats the results of all checks.
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -26,11 +26,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Less than this is a few minutes of a busy program.
+/// Less free disk space than this causes a warning: a busy program records this much in a few minutes.
 constexpr std::uint64_t little_room = std::uint64_t{1} << 30;
 
-/// Says what the packages of a Python are, without importing them: importing PyTorch takes seconds.
-constexpr const char* python_question = R"(
+/// Prints the versions of Python and PyTorch. Finds them without importing packages, because importing PyTorch takes
+/// seconds.
+constexpr const char* python_query = R"(
 import sys, sysconfig
 print("version=%d.%d" % sys.version_info[:2])
 print("implementation=" + sys.implementation.name)
@@ -42,15 +43,15 @@ except Exception:
     pass
 )";
 
-/// Runs `python` on the question, and returns what it printed. In a child process.
+/// Runs `python` with `python_query`, and redirects its output to the descriptor `output`. Call in a child process.
 std::string ask_python(const std::string& python, int output) {
-  if (dup2(output, 1) < 0 || chdir("/") != 0) _exit(3);  // Nothing of the current folder is imported.
-  execl(python.c_str(), python.c_str(), "-c", python_question, static_cast<char*>(nullptr));
+  if (dup2(output, 1) < 0 || chdir("/") != 0) _exit(3);  // Python must import nothing from the current folder.
+  execl(python.c_str(), python.c_str(), "-c", python_query, static_cast<char*>(nullptr));
   _exit(4);
 }
 
-/// The lines NAME=VALUE that it printed; empty if it did not run.
-std::map<std::string, std::string> answers_of(const std::string& python, std::chrono::milliseconds timeout) {
+/// The NAME=VALUE lines that `python_query` prints; empty if `python` could not be run.
+std::map<std::string, std::string> results_of(const std::string& python, std::chrono::milliseconds timeout) {
   std::map<std::string, std::string> made;
   std::FILE* const file = std::tmpfile();
   if (file == nullptr) return made;
@@ -66,7 +67,7 @@ std::map<std::string, std::string> answers_of(const std::string& python, std::ch
   return made;
 }
 
-/// True if the capture library can read the stacks of this version.
+/// True if the capture library can read the stacks of this Python version.
 bool stacks_are_known(unsigned minor, bool without_gil) {
   return std::any_of(std::begin(capture::python_layouts), std::end(capture::python_layouts),
                      [&](const auto& layout) { return layout.minor == minor && layout.without_gil == without_gil; });
@@ -88,17 +89,17 @@ const char* word_of(health state) {
 
 check_result check_shared_memory() {
   check_result made{.name = "memory"};
-  const std::size_t bytes = collector::producer_options{}.ring_bytes;
-  const int file = collector::make_memory_file(bytes);
+  const std::size_t bytes = ring::producer_options{}.ring_bytes;
+  const int file = ring::make_memory_file(bytes);
   if (file < 0) {
     made.state = health::warning;
-    made.found = "no shared memory for rings: " + describe_errno(errno);
+    made.found = "cannot allocate shared memory for rings: " + describe_errno(errno);
     made.advice = errno == EFBIG ? "the file size limit is too small: ulimit -f unlimited"
                                  : "give the machine or the container more memory";
     return made;
   }
   close(file);
-  made.found = fmt::format("{} of shared memory for each recorded thread can be had (/dev/shm is not used)",
+  made.found = fmt::format("{} of shared memory per recorded thread is available (/dev/shm is not used)",
                            format_bytes(static_cast<std::uint64_t>(bytes)));
   return made;
 }
@@ -110,7 +111,7 @@ check_result check_memory_reading() {
     return made;
   }
   made.state = health::warning;
-  made.found = "process_vm_readv is forbidden: no --find-duplicates, and no stacks of Python without GIL";
+  made.found = "process_vm_readv is blocked: --find-duplicates and stacks of free-threaded Python do not work";
   made.advice = "allow it in the sandbox (docker run --cap-add SYS_PTRACE)";
   return made;
 }
@@ -130,7 +131,7 @@ check_result check_disk(const machine& where) {
   made.found = fmt::format("{} free in {}", format_bytes(free), folder);
   if (free < little_room) {
     made.state = health::warning;
-    made.advice = "make room, record elsewhere (-o FILE), or keep the last part only (--ring 64MiB)";
+    made.advice = "free some space, record elsewhere (-o FILE), or keep only the last part (--ring 64MiB)";
   }
   return made;
 }
@@ -140,11 +141,11 @@ check_result check_python(const machine& where) {
   const std::vector<std::string> command{where.command};
   const std::string program = capture::find_on_path(where.command, where.variables);
   std::string python = capture::interpreter_of(command, where.variables);
-  // A script of that name, such as pyenv's, starts some Python; which one, only running it says.
+  // A script whose name starts with "python", such as pyenv's, starts some Python. Running the script shows which one.
   if (python.empty() && fs::path(program).filename().string().starts_with("python")) python = program;
   if (program.empty()) {
     made.state = health::warning;
-    made.found = fmt::format("there is no program {}", where.command);
+    made.found = fmt::format("program {} not found", where.command);
     made.advice = "name the Python that runs your program: sluice doctor venv/bin/python";
     return made;
   }
@@ -152,7 +153,7 @@ check_result check_python(const machine& where) {
     made.found = fmt::format("{} is not a Python program", where.command);
     return made;
   }
-  auto said = answers_of(python, where.timeout);
+  auto said = results_of(python, where.timeout);
   unsigned minor = 0;
   if (std::sscanf(said["version"].c_str(), "3.%u", &minor) != 1) {
     made.state = health::warning;
@@ -169,7 +170,7 @@ check_result check_python(const machine& where) {
     std::string versions;
     for (const auto& layout : capture::python_layouts)
       versions += fmt::format("{}3.{}{}", versions.empty() ? "" : ", ", layout.minor, layout.without_gil ? "t" : "");
-    made.found += ": its call stacks are not recorded";
+    made.found += ": its call stacks cannot be recorded";
     made.advice = "use CPython " + versions;
   }
   return made;
@@ -190,7 +191,7 @@ std::string checks_as_text(const std::vector<check_result>& results) {
     if (each.needed && each.state == health::missing) lacking += (lacking.empty() ? "" : ", ") + each.name;
   }
   return text + (lacking.empty() ? "Programs can be recorded on this machine.\n"
-                                 : "No program that uses a GPU can be recorded on this machine; missing: " + lacking +
+                                 : "GPU programs cannot be recorded on this machine; missing: " + lacking +
                                        ". Recordings can be read.\n");
 }
 

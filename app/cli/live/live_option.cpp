@@ -8,8 +8,9 @@
 namespace sluice::cli {
 namespace {
 
-/// How long the end of a recording waits for those who watch it. On a slow line they keep what they have by then.
-constexpr std::chrono::milliseconds most_after_end{3'000};
+/// When a recording ends, how long to wait for clients that watch it. On a slow connection, clients keep the part that
+/// they have received by then.
+constexpr std::chrono::milliseconds max_after_end{3'000};
 
 }  // namespace
 
@@ -18,11 +19,11 @@ result<live_option> live_option::start(const std::string& path, const std::strin
   std::string place = socket;
   std::error_code ignored;
   if (socket == live_anywhere) {
-    made.folder_ = collector::private_folder::make();
+    made.folder_ = writer::private_folder::make();
     if (!made.folder_)
-      return fail(error_code::unavailable, "no folder for a socket can be made in TMPDIR or /tmp", {},
-                  "name a socket: --live=SOCKET");
-    place = made.folder_->path() + "/" + collector::live_socket_name;
+      return fail(error_code::unavailable, "cannot create a folder for the socket in TMPDIR or /tmp", {},
+                  "name a socket with --live=SOCKET");
+    place = made.folder_->path() + "/" + writer::live_socket_name;
   } else if (const auto absolute = std::filesystem::absolute(socket, ignored); !ignored) {
     place = absolute.string();
   }
@@ -34,6 +35,6 @@ result<live_option> live_option::start(const std::string& path, const std::strin
   return made;
 }
 
-void live_option::finish() { server_->finish(most_after_end); }
+void live_option::finish() { server_->finish(max_after_end); }
 
 }  // namespace sluice::cli

@@ -7,24 +7,25 @@
 #include "core/remote/live_server.hpp"
 #include "instrumentation/writer/private_folder.hpp"
 
-/// `sluice record --live`: others watch the recording while it is written.
+/// The option `sluice record --live`: other processes can watch the recording while it is written.
 namespace sluice::cli {
 
-/// The value of --live without a socket's name.
+/// The value of --live if the user gives no socket path.
 inline constexpr const char* live_anywhere = "auto";
 
-/// The socket of a recording, and the private folder that it lies in unless the user named another place.
+/// The socket through which a recording is watched, and the private folder that contains the socket unless the user
+/// named another path.
 class live_option {
  public:
-  /// Serves the recording that will be at `path`, and prints how to watch it. `socket`: its path, or `live_anywhere`.
-  /// Errors: those of `live_server::start`; unavailable, if no private folder can be made.
+  /// Serves the recording that will be written to `path`, and prints how to watch it. `socket`: the socket's path, or
+  /// `live_anywhere`. Errors: those of `live_server::start`; unavailable if no private folder can be created.
   [[nodiscard]] static result<live_option> start(const std::string& path, const std::string& socket);
-  /// The recording is complete: gives who watches it a moment to fetch the rest.
+  /// Call when the recording is complete: briefly waits so that watching clients can fetch the remaining data.
   void finish();
 
  private:
   live_option() = default;
-  std::unique_ptr<collector::private_folder> folder_;
+  std::unique_ptr<writer::private_folder> folder_;
   std::unique_ptr<remote::live_server> server_;
 };
 

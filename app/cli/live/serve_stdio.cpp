@@ -17,12 +17,12 @@ int serve_stdio(const std::string& file, const std::vector<std::string>& sources
     return status_usage;
   }
   keep_freed_memory();
-  auto opened = open_recording(file, wanted_of_recording::figures, &sources_from);
+  auto opened = open_recording(file, wanted_of_recording::metrics, &sources_from);
   if (!opened) {
     complain(opened.error().to_string());
     return status_of(opened.error());
   }
-  if (auto done = remote::answer_on(STDIN_FILENO, STDOUT_FILENO, std::move(*opened)); !done) {
+  if (auto done = remote::result_on(STDIN_FILENO, STDOUT_FILENO, std::move(*opened)); !done) {
     complain(done.error().to_string());
     return status_of(done.error());
   }

@@ -5,9 +5,9 @@
 namespace sluice::cli {
 namespace {
 
-constexpr char kept_line_end = '\x01';  ///< Stands for the request .br until the text around it is escaped.
+constexpr char kept_line_end = '\x01';  ///< Stands for the request .br until the surrounding text has been escaped.
 
-/// Text for roff: its own characters escaped, and no line taken for a request.
+/// Escapes text for roff: special characters, and lines that roff would interpret as requests.
 std::string roff(const std::string& text) {
   std::string made;
   bool at_start = true;
@@ -25,7 +25,7 @@ std::string roff(const std::string& text) {
   return made;
 }
 
-/// A text whose lines stay lines, except where one was only full.
+/// Keeps the line breaks of a text, except those that only wrap a full line.
 std::string lines(const std::string& text) {
   constexpr std::size_t full = 80;
   std::string made;
@@ -57,7 +57,7 @@ std::string name_of(const option_facts& option) {
 std::string entry(const option_facts& option) {
   std::string text = fmt::format(".TP\n{}\n{}\n", name_of(option), lines(option.description));
   if (!option.default_value.empty()) text += ".br\nDefault: " + roff(option.default_value) + "\n";
-  if (!option.variable.empty()) text += ".br\nThe environment variable " + bold(option.variable) + " sets it, too.\n";
+  if (!option.variable.empty()) text += ".br\nThe environment variable " + bold(option.variable) + " also sets it.\n";
   if (option.required) text += ".br\nRequired.\n";
   return text;
 }

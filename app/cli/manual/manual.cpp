@@ -1,4 +1,4 @@
-// sluice manual: prints the man page and the completions of shells; the build calls it.
+// sluice manual: prints the man page and shell completions; called by the build.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@ namespace sluice::cli {
 
 action declare_manual(CLI::App& command) {
   const auto form = std::make_shared<std::string>();
-  command.add_option("FORM", *form, "What to print")
+  command.add_option("FORM", *form, "Form to print")
       ->required()
       ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}).description(""))
       ->type_name("man|bash|zsh|fish");

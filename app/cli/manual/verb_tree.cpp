@@ -7,7 +7,7 @@
 namespace sluice::cli {
 namespace {
 
-/// True for "text|json": words that can be given as they are.
+/// True for a type such as "text|json", which lists literal words to choose from.
 bool is_choice(const std::string& type) {
   return type.find('|') != std::string::npos && std::all_of(type.begin(), type.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '|' || c == '-';
@@ -44,7 +44,7 @@ option_facts describe(const CLI::Option& option) {
   return made;
 }
 
-/// The usage line as `--help` prints it, without "Usage: ". `before`: what precedes the command's own name.
+/// The usage line as `--help` prints it, but without "Usage: ". `before`: the words that precede the command's name.
 std::string usage_of(const CLI::App& command, const std::string& before) {
   const std::string text = command.help(before);
   const std::string_view begin = "Usage: ";

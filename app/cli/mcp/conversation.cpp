@@ -9,23 +9,25 @@
 #include <cstdlib>
 #include <utility>
 
-#include "app/cli/mcp/answers.hpp"
+#include "app/cli/mcp/results.hpp"
 #include "core/base/json/json_text.hpp"
 #include "core/base/scratch_file.hpp"
 
 namespace sluice::cli::mcp {
 namespace {
 
-/// An answer is some 20 KB of text, or a picture. A batch of 100 of the largest fits into the memory of the server.
-constexpr std::size_t most_answer = std::size_t{8} << 20;
+/// Limit on a result, which is usually about 20 KB of text, or a picture. A batch of 100 results of this size fits into
+/// the server's memory.
+constexpr std::size_t max_result = std::size_t{8} << 20;
 
-/// Lines that can wait while a tool works, in bytes; beyond that, the client waits.
+/// Limit on the bytes of lines that wait while a tool runs. When they exceed it, the server reads no more, so the
+/// client has to wait.
 constexpr std::size_t most_waiting = longest_line;
 
-/// Requests and notifications that are looked at before it is their turn are not longer.
+/// Only lines up to this length are examined before their turn.
 constexpr std::size_t longest_urgent = 4096;
 
-/// Half of the machine's memory, so that neither the machine nor other programs suffer from a question.
+/// Memory limit of a child: half of the machine's memory, so that a call cannot harm the machine or other programs.
 std::size_t memory_of_child() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long bytes = sysconf(_SC_PAGESIZE);
@@ -33,7 +35,7 @@ std::size_t memory_of_child() {
                                 : std::size_t{4} << 30;
 }
 
-/// The message in a line; null if it is none that could be urgent.
+/// The message in a line; null if the message cannot be urgent.
 json urgent_message(std::string_view line) {
   if (line.size() > longest_urgent) return nullptr;
   auto message = parse_json(line);
@@ -57,7 +59,7 @@ conversation::conversation(std::vector<tool> tools)
       }) {}
 
 bool conversation::run() {
-  for (std::string line; written_ && next(line);) put(server_.answer(line));
+  for (std::string line; written_ && next(line);) put(server_.respond(line));
   return written_;
 }
 
@@ -87,9 +89,9 @@ bool conversation::read_more() {
   return !ended_;
 }
 
-bool conversation::put(const std::optional<std::string>& answer) {
-  if (!answer) return written_;
-  const std::string line = *answer + '\n';
+bool conversation::put(const std::optional<std::string>& result) {
+  if (!result) return written_;
+  const std::string line = *result + '\n';
   written_ = std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
   return written_;
 }
@@ -99,22 +101,22 @@ std::optional<json> conversation::ask_child(const tool& asked, const json& argum
   came_.erase(0, at_);
   at_ = looked_ = 0;
   if (look_ahead()) return std::nullopt;
-  // A child that is killed cannot remove its scratch files.
+  // A child that is killed cannot remove its scratch files, so this process provides the folder and removes it.
   const auto scratch = scratch_folder::make();
-  const auto question = [&] {
+  const auto query = [&] {
     if (scratch) setenv("TMPDIR", scratch->path().c_str(), 1);
     return line_of(outcome_of(asked, arguments));
   };
-  const auto answer = processes::probe(
-      question, {.timeout = asked.most_time, .answer_bytes = most_answer, .memory_bytes = memory_of_child()}, this);
-  if (!answer) {
-    const error& why = answer.error();
+  const auto result = processes::probe(
+      query, {.timeout = asked.max_time, .result_bytes = max_result, .memory_bytes = memory_of_child()}, this);
+  if (!result) {
+    const error& why = result.error();
     if (why.code == error_code::cancelled) return std::nullopt;
     const bool of_system = !why.file.empty();
-    return failed_call(asked, why.to_string() + (of_system ? "" : "; ask for less, such as a range or a LIMIT"));
+    return failed_call(asked, why.to_string() + (of_system ? "" : "; narrow the request, with a range or a LIMIT"));
   }
-  auto outcome = parse_json(*answer);
-  return outcome ? std::move(*outcome) : failed_call(asked, "the answer is damaged");
+  auto outcome = parse_json(*result);
+  return outcome ? std::move(*outcome) : failed_call(asked, "the result is damaged");
 }
 
 int conversation::descriptor() const { return ended_ || came_.size() - at_ > most_waiting ? -1 : STDIN_FILENO; }
@@ -131,8 +133,8 @@ bool conversation::look_ahead() {
     if (message.is_null()) continue;
     if (cancels(message, working_at_)) return true;
     if (message["method"] != "ping") continue;
-    put(server_.answer(line));
-    std::fill_n(came_.begin() + static_cast<std::ptrdiff_t>(looked_), line.size(), ' ');  // It is answered.
+    put(server_.respond(line));
+    std::fill_n(came_.begin() + static_cast<std::ptrdiff_t>(looked_), line.size(), ' ');  // Already answered.
   }
   return !written_;
 }

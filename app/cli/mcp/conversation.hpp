@@ -9,44 +9,44 @@
 #include "app/cli/mcp/server.hpp"
 #include "app/processes/probe.hpp"
 
-/// One client on standard input and output.
+/// A conversation with one client over standard input and output.
 namespace sluice::cli::mcp {
 
-/// Reads lines, has a server answer them, and writes the answers. Each call of a tool runs in a child process: whatever a
-/// question or a recording does to it, the next question is answered.
+/// Reads lines, passes them to a server, and writes the responses. Each tool call runs in a child process, so that a
+/// call that crashes or hangs does not affect later calls.
 ///
-/// The child is a fork without exec, which is safe in a process of one thread only. So this process starts no threads and
-/// opens no recordings: all of that happens in children. A child opens its recording for one call only. Nothing is kept
-/// from call to call, so that the calls of one client cannot disturb one another.
+/// The child is a fork without exec, which is safe only in a single-threaded process. Therefore this process starts no
+/// threads and opens no recordings; only children do. A child opens its recording for one call, and nothing is kept
+/// between calls, so that calls cannot disturb one another.
 class conversation final : processes::probe_watcher {
  public:
   explicit conversation(std::vector<tool> tools);
 
-  /// Answers until the input ends. False if the output was closed or is full.
+  /// Responds to requests until the input ends. Returns false if the output is closed or full.
   [[nodiscard]] bool run();
 
  private:
-  /// The next line of the input. A line longer than `longest_line` is cut, so that it cannot take all memory; the rest is
-  /// not JSON, and its sender is told so. False at the end of input.
+  /// Reads the next line of the input. To limit memory, a line longer than `longest_line` is cut; the rest is not valid
+  /// JSON, so the sender gets an error. Returns false at the end of input.
   [[nodiscard]] bool next(std::string& line);
-  /// Takes what there is to read, or waits for it. False at the end of input.
+  /// Reads the available input, or waits for input. Returns false at the end of input.
   bool read_more();
-  bool put(const std::optional<std::string>& answer);
+  bool put(const std::optional<std::string>& result);
 
   [[nodiscard]] std::optional<json> ask_child(const tool& asked, const json& arguments, const json& id);
   [[nodiscard]] int descriptor() const override;
-  /// Reads on while a tool works.
+  /// Continues to read input while a tool runs. Returns true if the client cancelled the call.
   [[nodiscard]] bool gives_up() override;
-  /// Looks at the lines that have arrived, and answers pings. True if a line cancels the request that a child works at.
+  /// Examines the lines that have arrived, and responds to pings. Returns true if a line cancels the running request.
   [[nodiscard]] bool look_ahead();
 
   server server_;
-  std::string came_;  ///< What was read; handed out up to `at_`.
+  std::string came_;  ///< Input read so far, of which the first `at_` bytes have been consumed.
   std::size_t at_ = 0;
-  std::size_t looked_ = 0;  ///< Of `came_`: where the first line begins that `look_ahead` has not seen.
+  std::size_t looked_ = 0;  ///< Position in `came_`: start of the first line that `look_ahead` has not examined.
   bool ended_ = false;      ///< The input has ended.
-  bool written_ = true;     ///< The output took all so far.
-  json working_at_;         ///< The id of the request that a child works at.
+  bool written_ = true;     ///< All output so far has been written.
+  json working_at_;         ///< Id of the request that is running in a child.
 };
 
 }  // namespace sluice::cli::mcp

@@ -1,5 +1,4 @@
-// sluice mcp: answers an assistant's questions about recordings, by the Model Context Protocol on standard input and
-// output.
+// sluice mcp: gives an AI assistant access to recordings, over the Model Context Protocol on standard input and output.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
@@ -15,14 +14,14 @@
 namespace sluice::cli {
 namespace {
 
-int answer_client(std::optional<double> timeout) {
+int result_client(std::optional<double> timeout) {
   mcp::tool_limits limits;
   if (timeout)
     limits.query_time = limits.call_time =
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(*timeout));
   auto tools = mcp::all_tools(limits);
   if (auto picture = mcp::picture_tool()) {
-    picture->most_time = limits.call_time;
+    picture->max_time = limits.call_time;
     tools.push_back(std::move(*picture));
   }
   if (mcp::conversation(std::move(tools)).run()) return 0;
@@ -36,13 +35,13 @@ action declare_mcp(CLI::App& command) {
   auto timeout = std::make_shared<std::optional<double>>();
   command
       .add_option("--timeout", *timeout,
-                  "Stop a question after this many seconds (default: 60 for a query, 300 for others)")
+                  "Stop a call after this many seconds (default: 60 for query, 300 for other tools)")
       ->check(number_between(0.001, 86'400))
       ->type_name("SECONDS");
   command.footer(
-      "Reads one JSON-RPC message a line and answers in the same way, until the input ends. In a client's settings:\n"
+      "Reads one JSON-RPC message per line and responds in the same way, until the input ends. Client settings:\n"
       "  {\"command\": \"sluice\", \"args\": [\"mcp\"]}");
-  return [timeout] { return answer_client(*timeout); };
+  return [timeout] { return result_client(*timeout); };
 }
 
 }  // namespace sluice::cli

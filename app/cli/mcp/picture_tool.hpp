@@ -6,7 +6,7 @@
 
 namespace sluice::cli::mcp {
 
-/// The tool `screenshot`: the window as a picture. Nothing in a build without the window.
+/// The tool `screenshot`, which returns a picture of the window. Null in a build without the window.
 [[nodiscard]] std::optional<tool> picture_tool();
 
 }  // namespace sluice::cli::mcp

@@ -10,8 +10,9 @@
 
 #include "core/base/error.hpp"
 
-/// The server's side of the Model Context Protocol, revisions 2024-11-05 to 2025-06-18: JSON-RPC 2.0 messages in, answers
-/// out. It offers tools and nothing else. It knows no recordings: see tools.hpp; and no processes: see conversation.hpp.
+/// The server side of the Model Context Protocol, revisions 2024-11-05 to 2025-06-18: takes JSON-RPC 2.0 requests and
+/// returns responses. Offers only tools. Depends on neither recordings (see tools.hpp) nor processes (see
+/// conversation.hpp).
 namespace sluice::cli::mcp {
 
 using json = nlohmann::ordered_json;
@@ -19,40 +20,41 @@ using json = nlohmann::ordered_json;
 /// A tool that a client can call.
 struct tool {
   std::string name;
-  std::string about;  ///< For the model that chooses among the tools.
-  /// JSON schema of the arguments: an object whose `properties` have a `type` (string, integer, number or boolean), and
-  /// perhaps an `enum`; and `required`.
+  std::string about;  ///< Description, from which the model chooses a tool.
+  /// JSON schema of the arguments: an object with `required`, and with `properties`, each of which has a `type`
+  /// (string, integer, number or boolean) and optionally an `enum`.
   json input;
-  /// Returns the content blocks of the answer: the data, and perhaps text of ours about it. The arguments fit `input`.
-  /// Errors are shown to the model.
+  /// Returns the content blocks of the result: the data, and optionally explanatory text. The arguments conform to
+  /// `input`. Errors are shown to the model.
   std::function<result<json>(const json& arguments)> call;
-  bool quotes_recordings = true;           ///< What it returns has texts that a recording or its maker chose.
-  std::chrono::milliseconds most_time{0};  ///< Of a call in a child process; see conversation.hpp.
+  bool quotes_recordings = true;          ///< The result contains text that a recording or its author chose.
+  std::chrono::milliseconds max_time{0};  ///< Time limit for a call in a child process; see conversation.hpp.
 };
 
-/// How tools are called: returns the `result` of a call (see answers.hpp), or nothing if the client has cancelled the
-/// request `id`. What it throws is answered with an error.
+/// Calls a tool: returns the `result` of the call (see results.hpp), or null if the client cancelled the request `id`.
+/// An exception becomes an error response.
 using tool_caller = std::function<std::optional<json>(const tool& asked, const json& arguments, const json& id)>;
 
 class server {
  public:
-  /// `call`: by default, tools run in this process.
+  /// `call`: runs the tools; if empty, they run in this process.
   explicit server(std::vector<tool> tools, tool_caller call = {});
 
-  /// Answers one line: a message, or a batch of them. Nothing if there is nothing to answer (notifications, answers,
-  /// cancelled requests). The result is one line without its end. Any bytes are accepted; never throws what a tool throws.
-  [[nodiscard]] std::optional<std::string> answer(std::string_view line);
+  /// Responds to one line: a message, or a batch of messages. Returns null if no response is due (notifications,
+  /// responses, cancelled requests). The result is one line without a newline. Accepts any bytes; never rethrows a
+  /// tool's exceptions.
+  [[nodiscard]] std::optional<std::string> respond(std::string_view line);
 
  private:
-  [[nodiscard]] std::optional<json> answer_message(const json& message);
-  [[nodiscard]] std::optional<json> answer_request(const json& id, const std::string& method, const json& parameters);
+  [[nodiscard]] std::optional<json> result_message(const json& message);
+  [[nodiscard]] std::optional<json> result_request(const json& id, const std::string& method, const json& parameters);
   [[nodiscard]] std::optional<json> call_tool(const json& id, const json& parameters);
 
   std::vector<tool> tools_;
   tool_caller call_;
 };
 
-/// The longest line that is read, in bytes. What is longer is answered with an error.
+/// The longest accepted line, in bytes. Longer lines get an error response.
 inline constexpr std::size_t longest_line = std::size_t{4} << 20;
 
 }  // namespace sluice::cli::mcp

@@ -10,16 +10,16 @@
 
 #include "app/cli/check/check_of_recording.hpp"
 #include "app/cli/diff.hpp"
-#include "app/cli/figures/figures_of_recording.hpp"
-#include "app/cli/mcp/answers.hpp"
+#include "app/cli/mcp/results.hpp"
+#include "app/cli/metrics/metrics_of_recording.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
-#include "app/cli/whatif/whatif_answer.hpp"
+#include "app/cli/whatif/whatif_result.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json/json_text.hpp"
 #include "core/base/printable.hpp"
-#include "core/figures/check/check.hpp"
 #include "core/index/labels.hpp"
+#include "core/metrics/check/check.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/sql/sql.hpp"
 #include "core/query/sql/sql_text.hpp"
@@ -28,7 +28,7 @@
 namespace sluice::cli::mcp {
 namespace {
 
-/// A copy of `value` whose lists have at most `limit` entries. Adds what is left out to `left_out`.
+/// A copy of `value` in which lists have at most `limit` entries. Adds the number of omitted entries to `left_out`.
 json shortened_lists(const json& value, std::size_t limit, std::size_t& left_out) {
   if (value.is_object()) {
     json made = json::object();
@@ -45,7 +45,7 @@ json shortened_lists(const json& value, std::size_t limit, std::size_t& left_out
   return made;
 }
 
-/// As it will be sent, so that its size is right.
+/// Formats a value exactly as it will be sent, so that its size is correct.
 std::string dumped(const json& value) { return printable_json(line_of(value)); }
 
 json string_property(const char* about) { return {{"type", "string"}, {"description", about}}; }
@@ -61,37 +61,38 @@ json schema_of(json properties, std::vector<std::string> required) {
           {"additionalProperties", false}};
 }
 
-/// A query whose time is over stops by itself, and says how far it came. One that never looks at the clock is killed later.
+/// A query that exceeds its time limit stops itself and reports its progress. A query that does not stop itself is
+/// killed after this additional time.
 constexpr std::chrono::seconds time_to_stop(2);
 
 constexpr auto file_about = "Path of the recording";
-constexpr auto range_about = "Only this part of the recording, as 1.5s:2s, or 200ms: for the rest of it";
+constexpr auto range_about = "Only this part of the recording, such as 1.5s:2s, or 200ms: for the rest of it";
 
 std::string text_of_argument(const json& arguments, const char* name) {
   const auto found = arguments.find(name);
   return found == arguments.end() ? std::string() : found->get<std::string>();
 }
 
-/// Returns `value` as text of at most `most_bytes`, if shorter lists are enough: they are cut, all to the same length.
-/// `cut` then says how much is left out; else it is empty. O(size * log(most_rows)).
+/// Formats `value` as text. If the text exceeds `max_bytes`, shortens all lists to the same length, if that is enough.
+/// `cut` then describes what was omitted; otherwise `cut` is empty. O(size * log(max_rows)).
 std::string small_text(const json& value, std::string& cut) {
   std::string text;
   std::size_t left_out = 0;
-  std::size_t limit = most_rows;
+  std::size_t limit = max_rows;
   for (;;) {
     left_out = 0;
     text = dumped(shortened_lists(value, limit, left_out));
-    if (text.size() <= most_bytes || limit == 0) break;
+    if (text.size() <= max_bytes || limit == 0) break;
     limit /= 2;
   }
   cut.clear();
   if (left_out > 0)
-    cut = fmt::format("Cut: no list has more than {} here, {} left out. Ask for less at once.", limit,
-                      left_out == 1 ? "1 entry is" : fmt::format("{} entries are", format_count(left_out)));
+    cut = fmt::format("Truncated to {} ({} omitted). Narrow the query.", format_some(limit, "entry"),
+                      format_count(left_out));
   return text;
 }
 
-/// A JSON value as the content of an answer.
+/// The content blocks of a result that consists of a JSON value.
 json content_of(const json& value) {
   std::string cut;
   json content = json::array({text_block(small_text(value, cut))});
@@ -99,7 +100,7 @@ json content_of(const json& value) {
   return content;
 }
 
-/// What a verb says in JSON, as the content of an answer.
+/// The content blocks of a result that consists of a verb's JSON output.
 result<json> content_of_text(const std::string& text) {
   const auto value = parse_json(text);
   if (!value) return tl::unexpected(value.error());
@@ -109,28 +110,28 @@ result<json> content_of_text(const std::string& text) {
 // --- report, findings -----------------------------------------------------------------------------------------------
 
 struct opened_report {
-  figures_of_recording figures;
-  analysis::report report;
+  metrics_of_recording metrics;
+  metrics::report report;
 };
 
 result<opened_report> report_asked_for(const json& arguments) {
   const std::string text = text_of_argument(arguments, "range");
-  auto figures = figures_of_recording::open(text_of_argument(arguments, "file"), text.empty());
-  if (!figures) return tl::unexpected(figures.error());
-  std::optional<analysis::time_range> range;
+  auto metrics = metrics_of_recording::open(text_of_argument(arguments, "file"), text.empty());
+  if (!metrics) return tl::unexpected(metrics.error());
+  std::optional<time_range> range;
   if (!text.empty()) {
-    const auto parsed = parse_range(text, analysis::time_range_of(figures->snapshot()));
+    const auto parsed = parse_range(text, index::time_range_of(metrics->snapshot()));
     if (!parsed) return tl::unexpected(parsed.error());
     range = *parsed;
   }
-  analysis::report report = figures->report(range);
-  return opened_report{*std::move(figures), std::move(report)};
+  metrics::report report = metrics->report(range);
+  return opened_report{*std::move(metrics), std::move(report)};
 }
 
 result<json> report_as_json(const json& arguments) {
   const auto opened = report_asked_for(arguments);
   if (!opened) return tl::unexpected(opened.error());
-  return parse_json(report_json({opened->report, opened->figures.tables(), opened->figures.path()}));
+  return parse_json(report_json({opened->report, opened->metrics.tables(), opened->metrics.path()}));
 }
 
 result<json> report_tool(const json& arguments) {
@@ -138,10 +139,10 @@ result<json> report_tool(const json& arguments) {
   if (section.empty()) {
     const auto opened = report_asked_for(arguments);
     if (!opened) return tl::unexpected(opened.error());
-    std::string text = report_text({opened->report, opened->figures.tables(), opened->figures.path()});
-    if (text.size() <= most_bytes) return json::array({text_block(std::move(text))});
-    text.resize(text.rfind('\n', most_bytes) + 1);
-    return json::array({text_block(std::move(text)), text_block("Cut after 20 KB; ask for a section.")});
+    std::string text = report_text({opened->report, opened->metrics.tables(), opened->metrics.path()});
+    if (text.size() <= max_bytes) return json::array({text_block(std::move(text))});
+    text.resize(text.rfind('\n', max_bytes) + 1);
+    return json::array({text_block(std::move(text)), text_block("Truncated to 20 KB. Request one section.")});
   }
   const auto all = report_as_json(arguments);
   if (!all) return tl::unexpected(all.error());
@@ -149,7 +150,7 @@ result<json> report_tool(const json& arguments) {
   if (found == all->end()) {
     std::string names;
     for (const auto& [name, value] : all->items()) names += (names.empty() ? "" : ", ") + name;
-    return fail(error_code::not_found, "there is no section '" + section + "'", "section", "choose one of " + names);
+    return fail(error_code::not_found, "no section named '" + section + "'", "section", "choose one of " + names);
   }
   return content_of(*found);
 }
@@ -169,16 +170,16 @@ result<json> findings_tool(const json& arguments) {
 
 std::size_t rows_asked_for(const json& arguments) {
   const auto found = arguments.find("limit");
-  if (found == arguments.end()) return most_rows;
+  if (found == arguments.end()) return max_rows;
   const json& value = *found;
-  if (value.is_number_unsigned()) return std::clamp<std::size_t>(value.get<std::size_t>(), 1, most_rows);
-  return std::clamp<std::int64_t>(value.get<std::int64_t>(), 1, most_rows);
+  if (value.is_number_unsigned()) return std::clamp<std::size_t>(value.get<std::size_t>(), 1, max_rows);
+  return std::clamp<std::int64_t>(value.get<std::int64_t>(), 1, max_rows);
 }
 
-/// The rows of a query as a JSON list, and the note that there are more.
+/// The rows of a query as a JSON list, followed by a note if there are more rows.
 result<json> rows_as_json(query::sql_statement& rows, std::size_t limit) {
   query::sql_writer writer(query::sql_format::json, rows.columns());
-  constexpr std::size_t ending = 3;  // What the writer puts behind the rows.
+  constexpr std::size_t ending = 3;  // Number of characters that the writer adds after the rows.
   std::string text;
   std::uint64_t count = 0;
   bool more = false;
@@ -191,8 +192,8 @@ result<json> rows_as_json(query::sql_statement& rows, std::size_t limit) {
     std::string row;
     writer.row(rows, row);
     row = printable_json(row);
-    // A row that is too long alone is cut with its answer.
-    more = count > 0 && text.size() + row.size() + ending > most_bytes;
+    // A single row that is too long is kept here, and cut together with its result.
+    more = count > 0 && text.size() + row.size() + ending > max_bytes;
     if (more) break;
     text += row;
     ++count;
@@ -201,7 +202,7 @@ result<json> rows_as_json(query::sql_statement& rows, std::size_t limit) {
   json content = json::array({text_block(std::move(text))});
   if (more)
     content.push_back(text_block(
-        fmt::format("Cut after {}; there are more. Select less, or use LIMIT and OFFSET.", format_some(count, "row"))));
+        fmt::format("Truncated to {}; more exist. Select fewer, or use LIMIT and OFFSET.", format_some(count, "row"))));
   return content;
 }
 
@@ -232,7 +233,7 @@ result<json> tables_tool(const json& arguments) {
     for (const query::sql_column_about& column : table.columns)
       all.push_back({{"column", column.name}, {"type", column.type}, {"about", column.about}});
   }
-  if (all.empty()) return fail(error_code::not_found, "there is no table '" + wanted + "'", "table");
+  if (all.empty()) return fail(error_code::not_found, "no table named '" + wanted + "'", "table");
   return content_of(all);
 }
 
@@ -278,10 +279,10 @@ result<json> whatif_tool(const json& arguments) {
     if (policy != "native") wanted.policies.push_back(policy);
   }
   wanted.batch = text_of_argument(arguments, "batch");
-  const auto answer = answer_whatif(wanted);
-  if (!answer) return tl::unexpected(answer.error());
-  json made = whatif_json(*answer);
-  // Each policy has the sum already.
+  const auto result = result_whatif(wanted);
+  if (!result) return tl::unexpected(result.error());
+  json made = whatif_json(*result);
+  // The policy already contains this sum.
   for (auto& each : made["policies"])
     if (each["devices"].size() == 1) each.erase("devices");
   return content_of(made);
@@ -292,58 +293,58 @@ result<json> whatif_tool(const json& arguments) {
 std::optional<trace::layer> layer_named(const std::string& name) {
   for (const trace::layer each :
        {trace::layer::driver, trace::layer::pool, trace::layer::framework, trace::layer::user})
-    if (name == sluice::name_of(each)) return each;
+    if (name == trace::name_of(each)) return each;
   return std::nullopt;
 }
 
 result<json> blocks_at_tool(const json& arguments) {
-  auto figures = figures_of_recording::open(text_of_argument(arguments, "file"), true);
-  if (!figures) return tl::unexpected(figures.error());
+  auto metrics = metrics_of_recording::open(text_of_argument(arguments, "file"), true);
+  if (!metrics) return tl::unexpected(metrics.error());
   std::optional<trace::layer> layer = layer_named(text_of_argument(arguments, "layer"));
   std::optional<trace::time_ns> time;
   if (const auto given = arguments.find("time_ns"); given != arguments.end()) time = given->get<trace::time_ns>();
   if (!layer || !time) {
-    const analysis::report report = figures->report();
-    const auto judged = analysis::most_telling_memory(report);
+    const metrics::report report = metrics->report();
+    const auto judged = metrics::most_telling_memory(report);
     if (!layer && judged) layer = judged->layer;
     std::uint64_t highest = 0;
-    for (const analysis::memory_peak& peak : report.peaks) {
+    for (const metrics::memory_peak& peak : report.peaks) {
       if (time && arguments.contains("time_ns")) break;
       if ((layer && peak.layer != *layer) || (judged && peak.kind != judged->kind) || peak.bytes <= highest) continue;
       highest = peak.bytes;
       time = peak.time;
     }
   }
-  if (!time) return fail(error_code::not_found, "no memory of this layer was used", figures->path());
+  if (!time) return fail(error_code::not_found, "no memory of this layer was used", metrics->path());
   const trace::time_ns behind = *time < INT64_MAX ? *time + 1 : *time;
-  query::engine engine(figures->file());
-  query::blocks_question question;
-  question.range = {*time, behind};
-  question.layer = layer;
-  question.rows = rows_asked_for(arguments);
-  question.by = symbols::attribution::line;
-  const auto answer = engine.ask_now(question);
-  if (!answer) return tl::unexpected(answer.error());
-  const query::block_table& table = **answer;
-  const trace::tables& tables = figures->tables();
+  query::engine engine(metrics->file());
+  query::blocks_query query;
+  query.range = {*time, behind};
+  query.layer = layer;
+  query.rows = rows_asked_for(arguments);
+  query.by = symbols::attribution::line;
+  const auto result = engine.ask_now(query);
+  if (!result) return tl::unexpected(result.error());
+  const query::block_table& table = **result;
+  const trace::tables& tables = metrics->tables();
   json blocks = json::array();
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const query::block_row& row = table.rows[i];
     const bool freed = row.died != trace::unknown_time;
-    const bool tagged = row.category.what != analysis::category::none;
+    const bool tagged = row.category.what != index::category::none;
     blocks.push_back({{"block", raw(row.block)},
                       {"event", raw(row.alloc)},
                       {"bytes", row.bytes},
-                      {"device", analysis::short_label(row.device, tables)},
-                      {"kind", sluice::name_of(row.kind)},
+                      {"device", index::short_label(row.device, tables)},
+                      {"kind", trace::name_of(row.kind)},
                       {"born_ns", row.born},
                       {"freed_ns", freed ? json(row.died) : json(nullptr)},
                       {"name", tables.text(row.name)},
-                      {"category", tagged ? json(analysis::category_name(row.category.what)) : json(nullptr)},
+                      {"category", tagged ? json(index::category_name(row.category.what)) : json(nullptr)},
                       {"line", table.names[table.asked_by[i]]}});
   }
   return content_of({{"time_ns", *time},
-                     {"layer", layer ? json(sluice::name_of(*layer)) : json(nullptr)},
+                     {"layer", layer ? json(trace::name_of(*layer)) : json(nullptr)},
                      {"live_blocks", table.count},
                      {"live_bytes", table.total_bytes},
                      {"listed", table.rows.size()},
@@ -355,69 +356,69 @@ result<json> blocks_at_tool(const json& arguments) {
 std::vector<tool> all_tools(const tool_limits& limits) {
   std::vector<tool> all;
   const auto add = [&](tool made) {
-    if (made.most_time == made.most_time.zero()) made.most_time = limits.call_time;
+    if (made.max_time == made.max_time.zero()) made.max_time = limits.call_time;
     all.push_back(std::move(made));
   };
-  add({"findings", "What is wrong in a recording, most important first, with advice and what it saves.",
+  add({"findings", "Lists the problems in a recording, most important first, with advice and savings.",
        schema_of({{"file", string_property(file_about)},
-                  {"severity", word_property("Leave out findings below this", {"info", "warning", "error"})},
+                  {"severity", word_property("Omit findings below this severity", {"info", "warning", "error"})},
                   {"range", string_property(range_about)}},
                  {"file"}),
        findings_tool});
   add({"report",
-       "The figures of a recording as text; with a section, that member of the JSON report (memory, transfers, "
+       "Returns the metrics of a recording as text; with a section, that member of the JSON report (memory, transfers, "
        "steps, kernels, pools, unfreed, devices, processes, marks, ...).",
        schema_of({{"file", string_property(file_about)},
                   {"section", string_property("Name of a member of the JSON report")},
                   {"range", string_property(range_about)}},
                  {"file"}),
        report_tool});
-  add({"query", "Asks a recording in SQL (SQLite, one SELECT). The tool tables lists tables and columns.",
+  add({"query", "Runs an SQL query on a recording (SQLite, one SELECT). The tool tables lists tables and columns.",
        schema_of({{"file", string_property(file_about)},
                   {"sql", string_property("One SELECT statement")},
-                  {"limit", integer_property("Rows at most; 200 is the most")}},
+                  {"limit", integer_property("Maximum number of rows, up to 200")}},
                  {"file", "sql"}),
        [limits](const json& arguments) { return query_tool(limits, arguments); }, true,
        limits.query_time + time_to_stop});
-  add({"tables", "Lists the tables for query, or the columns of one.",
+  add({"tables", "Lists the tables for query, or the columns of one table.",
        schema_of({{"table", string_property("Name of a table")}}, {}), tables_tool, false});
   add({"blocks_at",
-       "The blocks of memory that are live at a time, largest first, with ids and the lines that allocated "
-       "them. Default: at the peak, of the layer that says most.",
-       schema_of({{"file", string_property(file_about)},
-                  {"time_ns", integer_property("Time in ns from the start of the recording")},
-                  {"layer",
-                   word_property("Which blocks: layers contain one another", {"driver", "pool", "framework", "user"})},
-                  {"limit", integer_property("Blocks at most; 200 is the most")}},
-                 {"file"}),
+       "Lists the blocks that are live at a time, largest first, with ids and the lines that allocated "
+       "them. Default: at the peak, in the highest recorded layer.",
+       schema_of(
+           {{"file", string_property(file_about)},
+            {"time_ns", integer_property("Time in ns from the start of the recording")},
+            {"layer", word_property("Layer of the blocks; layers are nested", {"driver", "pool", "framework", "user"})},
+            {"limit", integer_property("Maximum number of blocks, up to 200")}},
+           {"file"}),
        blocks_at_tool});
-  add({"diff", "What changed in memory and copies between two recordings, by line.",
+  add({"diff", "Compares memory and copies of two recordings, by line.",
        schema_of({{"before", string_property("Path of the older recording")},
                   {"after", string_property("Path of the newer recording")}},
                  {"before", "after"}),
        diff_tool});
-  add({"check", "Judges a recording by limits, or by an older recording.",
+  add({"check", "Checks a recording against limits, or against an older recording.",
        schema_of({{"file", string_property(file_about)},
-                  {"max_peak", string_property("Size such as 20GiB: highest use of device memory")},
-                  {"max_reserved", string_property("Size: most memory got from the driver")},
-                  {"max_growth", string_property("Size: growth from step to step")},
-                  {"no_leaks", {{"type", "boolean"}, {"description", "No likely leak is found"}}},
-                  {"max_pageable", string_property("Share such as 5%: pageable part of copied bytes")},
-                  {"max_idle", string_property("Share: part of the active time without device work")},
+                  {"max_peak", string_property("Size such as 20GiB: limit of the peak of device memory")},
+                  {"max_reserved", string_property("Size: limit of memory reserved from the driver")},
+                  {"max_growth", string_property("Size: limit of growth per step")},
+                  {"no_leaks", {{"type", "boolean"}, {"description", "Require that no likely leak is found"}}},
+                  {"max_pageable", string_property("Share such as 5%: limit of the pageable part of copied bytes")},
+                  {"max_idle", string_property("Share: limit of the idle part of the active time")},
                   {"baseline", string_property("Path of an older recording")},
-                  {"tolerance", string_property("Share: how much higher than the baseline is allowed")},
+                  {"tolerance", string_property("Share: allowed increase over the baseline")},
                   {"fail_on", word_property("No finding of this severity or above", {"note", "warning", "error"})}},
                  {"file"}),
        check_tool});
   add({"whatif",
-       "What PyTorch's allocator would have reserved for the recorded requests under other settings, or with another "
+       "Predicts PyTorch's reserved memory for the recorded requests under other settings, or with another "
        "batch size.",
        schema_of(
-           {{"file", string_property("Path of the recording; with batch, FILE@64 says that its batch size is 64")},
+           {{"file", string_property("Path of the recording; with batch, FILE@64 states its batch size, here 64")},
             {"policy", string_property("Setting as in PYTORCH_CUDA_ALLOC_CONF, compared with native; default: "
-                                       "the usual ones")},
-            {"batch", string_property("How many times the batch size, such as 2x")},
-            {"second", string_property("With batch: a recording of the program with another batch size")},
+                                       "a standard set")},
+            {"batch", string_property("Factor of the batch size, such as 2x")},
+            {"second", string_property("With batch: a recording of the same program with another batch size")},
             {"third", string_property("With batch: one more")}},
            {"file"}),
        whatif_tool});

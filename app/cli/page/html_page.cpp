@@ -21,14 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Begins each such page.
+/// The first lines of every page that `html_format` writes.
 constexpr std::string_view signature = "<!DOCTYPE html>\n<!-- A recording in the window of Sluice. -->\n";
 constexpr std::string_view start_of_page = "<script src=\"page_start.js\"></script>";
-/// Largest file of the page; they have some 4 MiB.
-constexpr std::uint64_t most_part_bytes = std::uint64_t{64} << 20;
-constexpr std::size_t piece_bytes = std::size_t{3} << 18;  // a multiple of 3: see `base64`
+/// Limit on the size of each of the page's files. The actual files have about 4 MiB.
+constexpr std::uint64_t max_part_bytes = std::uint64_t{64} << 20;
+constexpr std::size_t piece_bytes = std::size_t{3} << 18;  // Must be a multiple of 3: see `base64`.
 
-/// Writes a file in base64, as an element that page_start.js reads and no browser runs.
+/// Writes a file as base64 into an element that page_start.js reads and no browser executes.
 result<void> write_part(exports::job& what, exports::output& to, std::string_view attribute, const std::string& name,
                         const regular_file& file) {
   to.write("<script type=\"text/plain\" data-" + std::string(attribute) + "=\"" + as_html(name) + "\">");
@@ -38,7 +38,7 @@ result<void> write_part(exports::job& what, exports::output& to, std::string_vie
     const std::size_t wanted = std::min<std::uint64_t>(piece_bytes, file.bytes() - at);
     const ssize_t got = ::pread(file.descriptor(), piece.data(), wanted, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
-    if (got != static_cast<ssize_t>(wanted)) return fail(error_code::io, "cannot be read to its end", name);
+    if (got != static_cast<ssize_t>(wanted)) return fail(error_code::io, "cannot be read completely", name);
     if (auto written = to.write(base64(std::string_view(piece).substr(0, wanted))); !written) return written;
     at += wanted;
   }
@@ -46,13 +46,13 @@ result<void> write_part(exports::job& what, exports::output& to, std::string_vie
 }
 
 result<void> write_part(exports::job& what, exports::output& to, std::string_view attribute, const std::string& name,
-                        const std::string& path, std::uint64_t most_bytes) {
-  const auto file = regular_file::open(path, most_bytes);
+                        const std::string& path, std::uint64_t max_bytes) {
+  const auto file = regular_file::open(path, max_bytes);
   if (!file) return tl::unexpected(file.error());
   return write_part(what, to, attribute, name, *file);
 }
 
-/// True if the file itself can be put into the page: a finished recording, of which all is wanted.
+/// True if the recording's file can be copied into the page unchanged: it is complete, and all of it is exported.
 bool is_taken_whole(const exports::job& what) {
   return what.whole() && !what.wanted().redact.any() && what.trace().complete() &&
          importing::recognise(what.trace().path()) == importing::format::sluice;
@@ -82,11 +82,11 @@ result<void> write_recording(exports::job& what, exports::output& to) {
   }
   const auto file = regular_file::open(path);
   if (!file) return tl::unexpected(file.error());
-  if (file->bytes() > most_html_bytes)
+  if (file->bytes() > max_html_bytes)
     return fail(error_code::invalid_argument,
-                "the recording has " + format_bytes(static_cast<double>(file->bytes())) + "; a page holds at most " +
-                    format_bytes(static_cast<double>(most_html_bytes)),
-                from.path(), "take a part of it with --range");
+                "the recording is " + format_bytes(static_cast<double>(file->bytes())) + "; a page holds at most " +
+                    format_bytes(static_cast<double>(max_html_bytes)),
+                from.path(), "export a part of it with --range");
   return write_part(what, to, "recording", printable(name), *file);
 }
 
@@ -94,21 +94,21 @@ result<void> write_html(exports::job& what, exports::output& to) {
   const exports::options& wanted = what.wanted();
   if (!wanted.only.empty() || !wanted.tables.empty() || !wanted.measure.empty())
     return fail(error_code::invalid_argument,
-                "a page holds a whole recording, or a --range of it: --only, --table and --measure do not apply");
+                "a page holds a whole recording or a --range: --only, --table and --measure are not supported");
   const auto folder = page::folder();
   if (!folder) return tl::unexpected(folder.error());
-  const auto frame = read_regular_file(*folder + "/index.html", most_part_bytes);
-  const auto start = read_regular_file(*folder + "/page_start.js", most_part_bytes);
+  const auto frame = read_regular_file(*folder + "/index.html", max_part_bytes);
+  const auto start = read_regular_file(*folder + "/page_start.js", max_part_bytes);
   if (!frame || !start) return tl::unexpected(frame ? start.error() : frame.error());
   const std::size_t begin = frame->find("<html"), script = frame->find(start_of_page);
   if (begin == std::string::npos || script == std::string::npos)
-    return fail(error_code::corrupt, "the page is not of this version", *folder + "/index.html");
+    return fail(error_code::corrupt, "the page has another version", *folder + "/index.html");
   to.write(signature);
   to.write(std::string_view(*frame).substr(begin, script - begin));
   for (const file& each : files) {
     if (!each.is_gzip) continue;
     const auto done =
-        write_part(what, to, "part", std::string(each.name), *folder + "/" + each.on_disk(), most_part_bytes);
+        write_part(what, to, "part", std::string(each.name), *folder + "/" + each.on_disk(), max_part_bytes);
     if (!done) return done;
   }
   if (auto done = write_recording(what, to); !done) return done;

@@ -5,18 +5,18 @@
 
 #include "core/export/export.hpp"
 
-/// The window and a recording in one file, which a browser shows from disk.
+/// One file that contains the window and a recording, and that a browser can open from disk.
 namespace sluice::cli::page {
 
-/// The format `html`. Of its options, range and redaction count. Its errors, besides those of reading and writing:
-/// not_found where the page was not built or installed; invalid_argument for other options, and for a recording of more
-/// than `most_html_bytes`.
+/// The format `html`. Supports only the options for range and redaction. Errors, besides those of reading and writing:
+/// not_found if the page was not built or installed; invalid_argument for other options, and for a recording of more
+/// than `max_html_bytes`.
 [[nodiscard]] const exports::format& html_format();
 
-/// Browsers hold all of the recording, as text and as bytes.
-inline constexpr std::uint64_t most_html_bytes = std::uint64_t{256} << 20;
+/// Limited because browsers hold the whole recording in memory twice, as text and as bytes.
+inline constexpr std::uint64_t max_html_bytes = std::uint64_t{256} << 20;
 
-/// True if the file is such a page.
+/// True if the file at `path` is such a page.
 [[nodiscard]] bool is_html_page(const std::string& path);
 
 }  // namespace sluice::cli::page

@@ -16,8 +16,8 @@ result<std::string> folder() {
                     [&](const auto& each) { return fs::is_regular_file(found / each.on_disk(), failed); }))
       return found.string();
   }
-  return fail(error_code::not_found, "the page is not there", (own / "../share/sluice/web").lexically_normal().string(),
-              "./dev web builds it");
+  return fail(error_code::not_found, "page not found", (own / "../share/sluice/web").lexically_normal().string(),
+              "build it with ./dev web");
 }
 
 }  // namespace sluice::cli::page

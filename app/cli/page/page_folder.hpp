@@ -6,16 +6,16 @@
 
 #include "core/base/error.hpp"
 
-/// The window for a browser, as files: built from app/browser by `./dev web`.
+/// The window for a browser, as files that `./dev web` builds from app/browser.
 namespace sluice::cli::page {
 
 struct file {
   std::string_view name;
-  const char* type;      ///< For the header `Content-Type`.
-  bool is_gzip = false;  ///< On disk it is packed, as NAME.gz.
+  const char* type;      ///< The value of the header `Content-Type`.
+  bool is_gzip = false;  ///< The file is stored compressed, as NAME.gz.
   [[nodiscard]] std::string on_disk() const { return std::string(name) + (is_gzip ? ".gz" : ""); }
 };
-/// The first is what a browser opens.
+/// The files of the page. The first is the document that a browser opens.
 inline constexpr std::array<file, 5> files{{
     {"index.html", "text/html; charset=utf-8"},
     {"page_start.js", "text/javascript; charset=utf-8"},
@@ -24,8 +24,8 @@ inline constexpr std::array<file, 5> files{{
     {"page.worker.js", "text/javascript; charset=utf-8"},
 }};
 
-/// The folder of the page that belongs to this program: ../share/sluice/web where it is installed, ../web/site where it
-/// was built. Errors: not_found.
+/// The folder of the page that belongs to this program: ../share/sluice/web if installed, ../web/site in a build
+/// folder. Errors: not_found.
 [[nodiscard]] result<std::string> folder();
 
 }  // namespace sluice::cli::page

@@ -5,11 +5,11 @@
 
 namespace sluice::cli {
 
-/// Base64 as in RFC 4648, with padding. The texts of two pieces can be joined if the first has a multiple of 3 bytes.
-/// Linear.
+/// Base64 as in RFC 4648, with padding. The encodings of two pieces can be concatenated if the first piece has a
+/// multiple of 3 bytes. Linear.
 [[nodiscard]] std::string base64(std::string_view bytes);
 
-/// Text for a page or for XML, also for an attribute in quotes. Linear.
+/// Escapes text for HTML or XML, including attributes in quotes. Linear.
 [[nodiscard]] std::string as_html(std::string_view text);
 
 }  // namespace sluice::cli

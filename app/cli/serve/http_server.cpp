@@ -1,4 +1,4 @@
-// The only file that includes Boost, because its headers take long to compile.
+// Only this file includes Boost, because its headers take long to compile.
 #include "app/cli/serve/http_server.hpp"
 
 #include <signal.h>
@@ -30,7 +30,8 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
 
-/// The page runs its own code only, in an isolated origin (its threads need that), and talks to this server only.
+/// These headers make the page run only its own code, in an isolated origin (which its threads require), and connect
+/// only to this server.
 constexpr std::pair<const char*, const char*> headers_of_all[] = {
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Embedder-Policy", "require-corp"},
@@ -46,13 +47,15 @@ std::string_view view(beast::string_view text) { return {text.data(), text.size(
 
 class connection;
 
-/// What connections share. Oldest first; each removes itself when it ends.
+/// The state that all connections share. The list is sorted from oldest to newest; each connection removes itself when
+/// it ends.
 struct desk {
-  const http_server::answerer* answer = nullptr;
+  const http_server::answerer* result = nullptr;
   std::list<connection*> all;
 };
 
-/// One client. It lives as long as an operation on its stream is pending, which has a time limit each.
+/// The connection of one client. It exists as long as operations on its stream are pending; each of them has a time
+/// limit.
 class connection : public std::enable_shared_from_this<connection> {
  public:
   connection(asio::ip::tcp::socket socket, desk& with) : stream_(std::move(socket)), desk_(with) {
@@ -67,7 +70,7 @@ class connection : public std::enable_shared_from_this<connection> {
 
   void read_header() {
     parser_.emplace();
-    parser_->header_limit(http_server::most_header_bytes);
+    parser_->header_limit(http_server::max_header_bytes);
     stream_.expires_after(std::chrono::seconds(trusted_ ? http_server::idle_seconds : http_server::stranger_seconds));
     http::async_read_header(stream_, buffer_, *parser_,
                             [self = shared_from_this()](error_code failed, std::size_t) { self->header_read(failed); });
@@ -75,18 +78,18 @@ class connection : public std::enable_shared_from_this<connection> {
 
  private:
   void header_read(error_code failed) {
-    if (!failed) return answer_request();
+    if (!failed) return result_request();
     keep_alive_ = false;
     if (failed == http::error::header_limit || failed == http::error::buffer_overflow)
       return send({.status = 431, .text = "The request is too long.\n"});
-    // Other mistakes of the protocol; what is no HTTP at all, or ended, gets no answer.
+    // Respond to other protocol errors too, but not to input that is not HTTP or that has ended.
     if (failed.category() == make_error_code(http::error::bad_field).category() &&
         failed != http::error::end_of_stream && failed != http::error::partial_message &&
         failed != http::error::bad_version && failed != http::error::bad_method)
-      return send({.status = 400, .text = "The request is not understood.\n"});
+      return send({.status = 400, .text = "The request is invalid.\n"});
   }
 
-  void answer_request() {
+  void result_request() {
     const auto& asked = parser_->get();
     keep_alive_ = asked.keep_alive();
     version_ = asked.version();
@@ -94,37 +97,38 @@ class connection : public std::enable_shared_from_this<connection> {
     const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
     if (has_body || asked.count(http::field::host) != 1) {
       keep_alive_ = false;
-      return send({.status = 400, .text = "A request has one Host and no body.\n"});
+      return send({.status = 400, .text = "Expected one Host header and no body.\n"});
     }
     if (!is_head_ && asked.method() != http::verb::get) {
       keep_alive_ = false;
-      return send({.status = 405, .text = "Only GET and HEAD are answered.\n"});
+      return send({.status = 405, .text = "Only GET and HEAD are supported.\n"});
     }
-    http_answer answer = (*desk_.answer)(
+    http_response result = (*desk_.result)(
         {.host = view(asked[http::field::host]),
          .target = view(asked.target()),
-         // A part of a version that the client has seen: versions are not told apart.
+         // If-Range asks for a part only if the client's version is current. Versions have no validators, so send the
+         // whole file.
          .range = asked.count(http::field::if_range) > 0 ? std::string_view() : view(asked[http::field::range])});
-    trusted_ = trusted_ || answer.trusted;
-    if (!answer.trusted) keep_alive_ = false;
-    send(std::move(answer));
+    trusted_ = trusted_ || result.trusted;
+    if (!result.trusted) keep_alive_ = false;
+    send(std::move(result));
   }
 
-  void send(http_answer answer) {
-    answer_ = std::move(answer);
-    left_ = answer_.part ? answer_.part->bytes : answer_.text.size();
+  void send(http_response result) {
+    result_ = std::move(result);
+    left_ = result_.part ? result_.part->bytes : result_.text.size();
     head_ = {};
     head_.version(version_);
-    head_.result(answer_.status);
+    head_.result(result_.status);
     head_.keep_alive(keep_alive_);
     for (const auto& [name, value] : headers_of_all) head_.set(name, value);
-    head_.set(http::field::content_type, answer_.type);
-    if (answer_.is_gzip) head_.set(http::field::content_encoding, "gzip");
-    head_.set(http::field::cache_control, answer_.may_keep ? "private, max-age=3600" : "no-store");
-    if (answer_.part) head_.set(http::field::accept_ranges, "bytes");
-    for (const auto& [name, value] : answer_.more_headers) head_.set(name, value);
-    if (!answer_.range.empty()) head_.set(http::field::content_range, answer_.range);
-    if (answer_.status == 405) head_.set(http::field::allow, "GET, HEAD");
+    head_.set(http::field::content_type, result_.type);
+    if (result_.is_gzip) head_.set(http::field::content_encoding, "gzip");
+    head_.set(http::field::cache_control, result_.may_keep ? "private, max-age=3600" : "no-store");
+    if (result_.part) head_.set(http::field::accept_ranges, "bytes");
+    for (const auto& [name, value] : result_.more_headers) head_.set(name, value);
+    if (!result_.range.empty()) head_.set(http::field::content_range, result_.range);
+    if (result_.status == 405) head_.set(http::field::allow, "GET, HEAD");
     head_.content_length(left_);
     serializer_.emplace(head_);
     if (is_head_) left_ = 0;
@@ -139,16 +143,16 @@ class connection : public std::enable_shared_from_this<connection> {
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left_, http_server::chunk_bytes));
     const char* from = nullptr;
     std::size_t bytes = wanted;
-    if (answer_.part) {
+    if (result_.part) {
       chunk_.resize(http_server::chunk_bytes);
-      file_part& part = *answer_.part;
+      file_part& part = *result_.part;
       const auto got = part.file->read_at(part.first, std::as_writable_bytes(std::span(chunk_).first(wanted)));
-      if (!got || *got == 0) return cut_off();  // It is shorter now: the client sees that the body is not complete.
+      if (!got || *got == 0) return cut_off();  // The file has become shorter: the client sees an incomplete body.
       bytes = *got;
       part.first += bytes;
       from = chunk_.data();
     } else {
-      from = answer_.text.data() + (answer_.text.size() - left_);
+      from = result_.text.data() + (result_.text.size() - left_);
     }
     left_ -= bytes;
     stream_.expires_after(std::chrono::seconds(http_server::chunk_seconds));
@@ -158,19 +162,19 @@ class connection : public std::enable_shared_from_this<connection> {
   }
 
   void sent() {
-    answer_ = {};
+    result_ = {};
     std::vector<char>().swap(chunk_);
     if (keep_alive_) return read_header();
     error_code ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    chunk_.resize(http_server::most_header_bytes);
+    chunk_.resize(http_server::max_header_bytes);
     stream_.expires_after(std::chrono::seconds(1));
     read_rest(0);
   }
 
-  /// Reads on for a moment: a socket that is closed with bytes unread takes the answer back from the client.
+  /// Reads for another moment, because if a socket with unread bytes is closed, the client loses the response.
   void read_rest(std::size_t so_far) {
-    if (so_far > std::size_t{64} * http_server::most_header_bytes) return;
+    if (so_far > std::size_t{64} * http_server::max_header_bytes) return;
     stream_.async_read_some(asio::buffer(chunk_),
                             [self = shared_from_this(), so_far](error_code failed, std::size_t bytes) {
                               if (!failed) self->read_rest(so_far + bytes);
@@ -180,13 +184,13 @@ class connection : public std::enable_shared_from_this<connection> {
   beast::tcp_stream stream_;
   desk& desk_;
   std::list<connection*>::iterator place_;
-  beast::flat_buffer buffer_{std::size_t{2} * http_server::most_header_bytes};
+  beast::flat_buffer buffer_{std::size_t{2} * http_server::max_header_bytes};
   std::optional<http::request_parser<http::empty_body>> parser_;
   http::response<http::empty_body> head_;
   std::optional<http::response_serializer<http::empty_body>> serializer_;
-  http_answer answer_;
+  http_response result_;
   std::vector<char> chunk_;
-  std::uint64_t left_ = 0;  ///< Bytes of the body that are still to be sent.
+  std::uint64_t left_ = 0;  ///< Number of bytes of the body that are still to be sent.
   unsigned version_ = 11;
   bool is_head_ = false;
   bool keep_alive_ = true;
@@ -196,7 +200,7 @@ class connection : public std::enable_shared_from_this<connection> {
 }  // namespace
 
 struct http_server::state {
-  desk with;  // Before the context, which owns the connections: they leave it when they end.
+  desk with;  // Declared before the context, whose connections remove themselves from this list.
   asio::io_context context{1};
   asio::ip::tcp::acceptor listener{context};
   asio::signal_set signals{context};
@@ -210,7 +214,7 @@ struct http_server::state {
         pause.async_wait([this](error_code) { accept(); });
         return;
       }
-      if (with.all.size() < most_connections || make_room()) {
+      if (with.all.size() < max_connections || make_room()) {
         error_code ignored;
         socket.set_option(asio::ip::tcp::no_delay(true), ignored);
         std::make_shared<connection>(std::move(socket), with)->read_header();
@@ -219,10 +223,11 @@ struct http_server::state {
     });
   }
 
-  /// Cuts off the oldest client that has not shown the secret. False if there is none, or many are ending already.
+  /// Disconnects the oldest client that has not shown the secret. Returns false if there is none, or if many
+  /// connections are already ending.
   bool make_room() {
     const auto stranger = std::find_if(with.all.begin(), with.all.end(), [](auto* each) { return !each->trusted(); });
-    if (stranger == with.all.end() || with.all.size() >= 2 * most_connections) return false;
+    if (stranger == with.all.end() || with.all.size() >= 2 * max_connections) return false;
     (*stranger)->cut_off();
     return true;
   }
@@ -243,7 +248,7 @@ result<http_server> http_server::listen(std::uint16_t port) {
   if (failed)
     return fail(sluice::error_code::unavailable,
                 "cannot listen on 127.0.0.1:" + std::to_string(port) + ": " + failed.message(), {},
-                port == 0 ? "" : "choose another port, or leave --port out");
+                port == 0 ? "" : "choose another port, or omit --port");
   return http_server(std::move(made));
 }
 
@@ -252,7 +257,7 @@ std::uint16_t http_server::port() const {
   return state_->listener.local_endpoint(failed).port();
 }
 
-int http_server::serve(const answerer& answer) {
+int http_server::serve(const answerer& result) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
     ::sigaction(number, nullptr, &before);
@@ -263,7 +268,7 @@ int http_server::serve(const answerer& answer) {
     state_->signal = number;
     state_->context.stop();
   });
-  state_->with.answer = &answer;
+  state_->with.result = &result;
   state_->accept();
   state_->context.run();
   return state_->signal;

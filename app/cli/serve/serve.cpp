@@ -1,4 +1,4 @@
-// sluice serve: the window in a browser.
+// sluice serve: serves the window to a browser.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -36,11 +36,12 @@ struct serve_options {
   std::vector<std::string> sources_from;
 };
 
-/// Shows `address` in the user's browser. All users can read command lines, so the browser gets the name of a file that
-/// only this user can read, which leads to the address. Returns the folder of that file, to be kept while the server runs.
+/// Opens `address` in the user's browser. All users can read command lines, so the browser gets the path of a file that
+/// redirects to the address and that only this user can read. Returns the folder that contains the file; keep it while
+/// the server runs.
 result<scratch_folder> open_in_browser(const std::string& address) {
   if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr)
-    return fail(error_code::unavailable, "no display: open the address in a browser yourself");
+    return fail(error_code::unavailable, "no display: open the address in a browser");
   auto folder = scratch_folder::make();
   if (!folder) return folder;
   std::string file = folder->path() + "/sluice.html";
@@ -62,7 +63,7 @@ result<scratch_folder> open_in_browser(const std::string& address) {
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0)
     return fail(error_code::unavailable,
-                "xdg-open cannot start: " + describe_errno(failed) + ": open the address yourself");
+                "cannot start xdg-open: " + describe_errno(failed) + "; open the address in a browser");
   return folder;
 }
 
@@ -74,7 +75,7 @@ result<int> serve_until_signal(const serve_options& wanted) {
   auto site = serve::site::make(wanted.files, wanted.live, std::move(*page), server->port());
   if (!site) return tl::unexpected(site.error());
   say("Sluice is at " + site->address());
-  say("Anyone who has this address can read these recordings. Ctrl+C ends the server.");
+  say("Anyone with this address can read these recordings. Ctrl+C ends the server.");
   if (std::fflush(stdout) != 0) return fail(error_code::io, "the standard output was closed or is full");
   std::optional<scratch_folder> shown;
   if (wanted.open) {
@@ -84,19 +85,16 @@ result<int> serve_until_signal(const serve_options& wanted) {
       complain("note: " + opened.error().to_string());
     }
   }
-  return server->serve([&](const serve::http_request& request) { return site->answer(request); });
+  return server->serve([&](const serve::http_request& request) { return site->respond(request); });
 }
 
 }  // namespace
 
 action declare_serve(CLI::App& command) {
   auto wanted = std::make_shared<serve_options>();
-  command
-      .add_option("FILE", wanted->files, "Recordings, or folders with recordings (without: drop a file on the page)")
+  command.add_option("FILE", wanted->files, "Recordings or folders of recordings (default: drop a file on the page)")
       ->type_name("");
-  command
-      .add_option("--live", wanted->live,
-                  "A recording that is being made: the socket that `sluice record --live` prints")
+  command.add_option("--live", wanted->live, "A recording in progress: the socket that `sluice record --live` prints")
       ->allow_extra_args(false)
       ->type_name("SOCKET");
   command.add_option("--port", wanted->port, "Port on 127.0.0.1 (default: any free one)")
@@ -105,19 +103,17 @@ action declare_serve(CLI::App& command) {
   command.add_flag("--open", wanted->open, "Open the address in the browser of this desktop");
   command.add_flag(
       "--stdio", wanted->stdio,
-      "Answer a window on another machine, on standard input and output, about one recording: `sluice open "
-      "ssh://HOST/PATH` starts this");
+      "Serve one recording to a window on another machine, on standard input and output; started by `sluice open "
+      "ssh://HOST/PATH`");
   add_sources_option(command, wanted->sources_from);
   command.footer(
-      "The address that is printed holds a secret, new for each run: without it, nothing is answered. Of a folder, "
-      "the\n"
-      "recordings directly in it are served, by their content, and no links. From another machine: ssh -L "
-      "N:127.0.0.1:N HOST, then\n"
-      "`sluice serve --port N` there, and the printed address in the browser here.");
+      "The printed address contains a secret, new for each run; requests without it are refused. For a folder, the\n"
+      "recordings directly in it are served, recognized by their content, and no links. From another machine:\n"
+      "ssh -L N:127.0.0.1:N HOST, then `sluice serve --port N` there, and the printed address in the browser here.");
   return [wanted] {
     if (wanted->stdio) {
       if (wanted->files.size() == 1) return serve_stdio(wanted->files.front(), wanted->sources_from);
-      complain("--stdio is about one recording: sluice serve --stdio FILE");
+      complain("--stdio serves one recording: sluice serve --stdio FILE");
       return status_usage;
     }
     const auto ended = serve_until_signal(*wanted);

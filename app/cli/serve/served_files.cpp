@@ -10,7 +10,7 @@
 namespace sluice::cli::serve {
 namespace {
 
-/// With the time of its birth, for a new file may get the number of one that is gone.
+/// Identifies a file. Includes the creation time, because a new file may reuse the inode number of a deleted file.
 std::string id_of(const regular_file& file) {
   struct statx about {};
   if (::statx(file.descriptor(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &about) != 0) return "0";
@@ -26,14 +26,14 @@ served_files::kept& served_files::kept_of(const std::string& key) {
     all_.splice(all_.begin(), all_, found);
   } else {
     all_.push_front({key, {}});
-    if (all_.size() > most_files) all_.pop_back();
+    if (all_.size() > max_files) all_.pop_back();
   }
   return all_.front();
 }
 
 file_version served_files::add(kept& to, file_version newest) {
   to.versions.push_back(std::move(newest));
-  if (to.versions.size() > most_versions) to.versions.erase(to.versions.begin());
+  if (to.versions.size() > max_versions) to.versions.erase(to.versions.begin());
   return to.versions.back();
 }
 

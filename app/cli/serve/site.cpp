@@ -28,20 +28,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view recordings = "recordings/", samples = "samples/";
-/// Of a folder, in the list.
-constexpr std::size_t most_listed = 1000;
+/// Limit on the files of each folder in the list of recordings.
+constexpr std::size_t max_listed = 1000;
 
-/// 128 bits that no one can guess, in hexadecimal digits.
+/// 128 random bits, in hexadecimal digits.
 result<std::string> new_token() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return fail(error_code::unavailable, "the system gives no random numbers: " + describe_errno(errno), "getrandom");
+    return fail(error_code::unavailable, "cannot get random numbers: " + describe_errno(errno), "getrandom");
   std::string text;
   for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
   return text;
 }
 
-/// Takes the same time wherever the texts differ, so that the time tells nothing of the secret.
+/// Compares texts in the same time wherever they differ, so that the time reveals nothing about the secret.
 bool equal_in_constant_time(std::string_view given, std::string_view secret) {
   if (given.size() != secret.size()) return false;
   volatile unsigned char difference = 0;
@@ -50,7 +50,7 @@ bool equal_in_constant_time(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
-/// `text` as a part of an address: of its path, or of its query.
+/// Percent-encodes `text` for the path or the query of an address.
 std::string encoded(std::string_view text, std::string_view also_plain = {}) {
   std::string made;
   for (const char c : text) {
@@ -85,7 +85,7 @@ std::string query_of(std::size_t number, std::string_view name) {
   return "file=" + encoded(path_of(number, name), "/");
 }
 
-/// A part of a file, both ends in it.
+/// A part of a file. Both ends are included.
 struct byte_range {
   std::uint64_t first = 0, last = 0;
 };
@@ -98,7 +98,7 @@ std::optional<std::uint64_t> whole(std::string_view text) {
   return number;
 }
 
-/// Reads "bytes=A-B", "bytes=A-" and "bytes=-N". Other ranges mean the whole file, as the protocol allows.
+/// Parses "bytes=A-B", "bytes=A-" and "bytes=-N". Treats any other range as the whole file, as the protocol allows.
 asked_for read_range(std::string_view text, std::uint64_t size, byte_range& range) {
   constexpr std::string_view unit = "bytes=";
   const std::size_t dash = text.find('-');
@@ -117,60 +117,61 @@ asked_for read_range(std::string_view text, std::uint64_t size, byte_range& rang
   return asked_for::part;
 }
 
-http_answer not_here() { return {.status = 404, .text = "There is nothing here.\n", .trusted = true}; }
+http_response not_here() { return {.status = 404, .text = "Not found.\n", .trusted = true}; }
 
-http_answer file_answer(std::shared_ptr<const trace::byte_source> file, std::uint64_t size, const char* type,
-                        std::string_view wanted) {
+http_response file_result(std::shared_ptr<const trace::byte_source> file, std::uint64_t size, const char* type,
+                          std::string_view wanted) {
   byte_range range;
-  http_answer answer{.type = type, .trusted = true};
+  http_response result{.type = type, .trusted = true};
   switch (read_range(wanted, size, range)) {
     case asked_for::all:
-      answer.part = {std::move(file), 0, size};
+      result.part = {std::move(file), 0, size};
       break;
     case asked_for::part:
-      answer.status = 206;
-      answer.range = fmt::format("bytes {}-{}/{}", range.first, range.last, size);
-      answer.part = {std::move(file), range.first, range.last - range.first + 1};
+      result.status = 206;
+      result.range = fmt::format("bytes {}-{}/{}", range.first, range.last, size);
+      result.part = {std::move(file), range.first, range.last - range.first + 1};
       break;
     case asked_for::nothing_there:
-      answer.status = 416;
-      answer.range = fmt::format("bytes */{}", size);
+      result.status = 416;
+      result.range = fmt::format("bytes */{}", size);
       break;
   }
-  return answer;
+  return result;
 }
 
-http_answer file_answer(regular_file file, const char* type, std::string_view wanted) {
+http_response file_result(regular_file file, const char* type, std::string_view wanted) {
   const std::uint64_t size = file.bytes();
-  return file_answer(trace::local_source_of(std::move(file), {}), size, type, wanted);
+  return file_result(trace::local_source_of(std::move(file), {}), size, type, wanted);
 }
 
-http_answer recording_answer(const file_version& about, const file_version& newest, std::string_view wanted) {
-  const auto there = about.source->look();
+http_response recording_result(const file_version& about, const file_version& newest, std::string_view wanted) {
+  const auto there = about.source->poll();
   if (!there) return not_here();
   if (!there->remark.empty()) complain(about.source->name() + ": " + there->remark);
-  http_answer answer = file_answer(about.source, there->bytes, "application/octet-stream", wanted);
-  answer.more_headers = {
+  http_response result = file_result(about.source, there->bytes, "application/octet-stream", wanted);
+  result.more_headers = {
       {"Sluice-Version", about.id}, {"Sluice-Newest", newest.id}, {"Sluice-Growing", there->growing ? "1" : "0"}};
-  return answer;
+  return result;
 }
 
-/// A name alone, as in a folder: with no way up, down or out, and complete for the system, too.
+/// True for a plain file name, as in a folder: it cannot lead to another folder, and has no zero byte.
 bool is_name(const std::string& name) {
   return !name.empty() && name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
-/// A regular file directly in `folder`: no link, not hidden. Errors: not_found, and those of `regular_file::of`.
+/// Opens a regular file directly in `folder` that is neither a link nor hidden. Errors: not_found, and those of
+/// `regular_file::of`.
 result<regular_file> file_of_folder(int folder, const std::string& name) {
   struct stat about {};
   const bool is_there = !name.starts_with('.') && ::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
                         S_ISREG(about.st_mode);
   const int descriptor = is_there ? ::openat(folder, name.c_str(), regular_file::flags | O_NOFOLLOW) : -1;
-  if (descriptor < 0) return fail(sluice::error_code::not_found, "is not there", name);
+  if (descriptor < 0) return fail(sluice::error_code::not_found, "does not exist", name);
   return regular_file::of(descriptor, name);
 }
 
-/// Looks at the open file, for by now its name may lead to another.
+/// True if the open file is a recording. Examines the open file, because another file may have its name by now.
 bool is_recording(const regular_file& file) {
   return importing::holds_recording(fmt::format("/proc/self/fd/{}", file.descriptor()));
 }
@@ -216,19 +217,20 @@ std::string site::address() const {
   return made;
 }
 
-http_answer site::answer(const http_request& request) {
-  // A page of another site can make its own name mean 127.0.0.1, and then sends that name.
+http_response site::respond(const http_request& request) {
+  // A page of another site can make its own host name resolve to 127.0.0.1. The browser then sends that name, which is
+  // rejected here.
   if (request.host != "127.0.0.1:" + port_ && request.host != "localhost:" + port_)
-    return {.status = 403, .text = "This server is 127.0.0.1:" + port_ + " and has no other name.\n"};
+    return {.status = 403, .text = "Use the address 127.0.0.1:" + port_ + ".\n"};
   const std::size_t query_at = request.target.find('?');
   std::string_view path = request.target.substr(0, query_at);
   std::string_view query =
       query_at == std::string_view::npos ? std::string_view() : request.target.substr(query_at + 1);
-  if (path.empty() || path[0] != '/') return {.status = 404, .text = "There is nothing here.\n"};
+  if (path.empty() || path[0] != '/') return {.status = 404, .text = "Not found.\n"};
   path.remove_prefix(1);
   const std::size_t end = path.find('/');
   if (end == std::string_view::npos || !equal_in_constant_time(path.substr(0, end), token_))
-    return {.status = 404, .text = "The address is not complete: use the one that sluice serve printed.\n"};
+    return {.status = 404, .text = "The address is incomplete: use the one that sluice serve printed.\n"};
   path.remove_prefix(end + 1);
   if (path == recordings) return list();
   if (path.starts_with(recordings)) {
@@ -240,20 +242,20 @@ http_answer site::answer(const http_request& request) {
   return page_file(path.empty() ? page::files[0].name : path);
 }
 
-http_answer site::page_file(std::string_view name) const {
+http_response site::page_file(std::string_view name) const {
   for (const page::file& known : page::files) {
     if (name != known.name) continue;
     auto file = regular_file::open(page_ + "/" + known.on_disk());
     if (!file) return not_here();
-    http_answer answer = file_answer(std::move(*file), known.type, {});
-    answer.is_gzip = known.is_gzip;
-    answer.may_keep = true;
-    return answer;
+    http_response result = file_result(std::move(*file), known.type, {});
+    result.is_gzip = known.is_gzip;
+    result.may_keep = true;
+    return result;
   }
   return not_here();
 }
 
-http_answer site::recording(std::string_view path, std::string_view version, std::string_view range) {
+http_response site::recording(std::string_view path, std::string_view version, std::string_view range) {
   const std::size_t slash = path.find('/');
   const auto number = whole(path.substr(0, slash));
   const auto name = decoded(slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1));
@@ -266,20 +268,20 @@ http_answer site::recording(std::string_view path, std::string_view version, std
                               : files_.newest(key, open, in.folder < 0 ? is_anything : is_recording);
   const file_version about = !version.empty() ? files_.find(key, version) : newest ? *newest : file_version();
   if (!about.source) return not_here();
-  return recording_answer(about, newest ? *newest : about, range);
+  return recording_result(about, newest ? *newest : about, range);
 }
 
-http_answer site::sample(std::string_view path, std::string_view range) const {
+http_response site::sample(std::string_view path, std::string_view range) const {
   const auto name = decoded(path);
   if (!name || !is_name(*name)) return not_here();
   const int folder = ::open((page_ + "/samples").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return not_here();
   auto file = file_of_folder(folder, *name);
   ::close(folder);
-  return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
+  return file ? file_result(std::move(*file), "application/octet-stream", range) : not_here();
 }
 
-http_answer site::list() const {
+http_response site::list() const {
   std::string items;
   const auto add = [&](std::size_t number, const std::string& name) {
     items +=
@@ -293,7 +295,7 @@ http_answer site::list() const {
     std::vector<std::string> names;
     std::error_code failed;
     const std::string folder = fmt::format("/proc/self/fd/{}/", places_[i].folder);
-    for (fs::directory_iterator at(folder, failed), end; !failed && at != end && names.size() < most_listed;
+    for (fs::directory_iterator at(folder, failed), end; !failed && at != end && names.size() < max_listed;
          at.increment(failed)) {
       std::string name = at->path().filename().string();
       std::error_code unknown;

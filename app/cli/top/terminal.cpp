@@ -14,8 +14,8 @@
 namespace sluice::cli::top {
 namespace {
 
-// Sequences that all terminals of today know (ECMA-48, and xterm's private modes).
-constexpr std::string_view begin_screen = "\033[?1049h\033[?25l\033[?7l";  // alternate screen; no cursor; no wrapping
+// Escape sequences that all current terminals support (ECMA-48, and xterm's private modes).
+constexpr std::string_view begin_screen = "\033[?1049h\033[?25l\033[?7l";  // Alternate screen; no cursor; no wrapping.
 constexpr std::string_view end_screen = "\033[?7h\033[?25h\033[?1049l";
 constexpr std::string_view begin_heading = "\033[7m";
 constexpr std::string_view end_heading = "\033[0m";

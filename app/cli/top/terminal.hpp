@@ -11,18 +11,18 @@
 
 namespace sluice::cli::top {
 
-/// What a user does while a frame is shown.
+/// Why `screen::wait` returned.
 enum class input : unsigned char {
-  none,      ///< The time has passed.
+  none,      ///< The time has elapsed.
   quit,      ///< q
   next,      ///< Tab or n: the next recording.
-  resized,   ///< The terminal has another size, or shows something else: draw again.
-  signalled  ///< A signal asks to end: `screen::signal`.
+  resized,   ///< The terminal's size or content has changed: draw again.
+  signalled  ///< A signal asks the program to end; see `screen::signal`.
 };
 
-/// The whole terminal, for frames: on its alternate screen, without a cursor, without echo. The destructor leaves it as
-/// it was. While it lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT and SIGWINCH are blocked in this thread and
-/// those that it starts, and `wait` handles them. One at a time, made before other threads.
+/// Uses the whole terminal for frames: the alternate screen, no cursor, no echo. The destructor restores the terminal.
+/// While this object exists, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT and SIGWINCH are blocked in this thread
+/// and in the threads that it starts, and `wait` handles them. Create only one at a time, before other threads.
 class screen {
  public:
   screen();
@@ -30,14 +30,14 @@ class screen {
   screen(const screen&) = delete;
   screen& operator=(const screen&) = delete;
 
-  /// True if standard input and output are a terminal that can show frames.
+  /// True if standard input and output are both a terminal that can show frames.
   [[nodiscard]] static bool possible();
   [[nodiscard]] std::size_t columns() const { return columns_; }
   [[nodiscard]] std::size_t rows() const { return rows_; }
 
-  /// Shows the lines instead of what was there. False if the terminal is gone.
+  /// Replaces the screen's content by the lines. Returns false if the terminal is gone.
   bool show(const std::vector<view_line>& lines) const;
-  /// Waits for at most so long.
+  /// Waits for input for at most `milliseconds`.
   input wait(int milliseconds);
   [[nodiscard]] int signal() const { return signal_; }
 
@@ -48,7 +48,7 @@ class screen {
 
   termios before_{};
   sigset_t mask_before_{};
-  int signals_ = -1;  ///< A descriptor.
+  int signals_ = -1;  ///< A descriptor from which the blocked signals are read.
   std::size_t columns_ = 80, rows_ = 24;
   int signal_ = 0;
 };

@@ -1,4 +1,4 @@
-// sluice top: the figures of a recording in the terminal, while it is written.
+// sluice top: shows the metrics of a recording in the terminal while the recording is written.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -15,7 +15,7 @@
 
 #include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
-#include "app/cli/top/figures.hpp"
+#include "app/cli/top/metrics.hpp"
 #include "app/cli/top/terminal.hpp"
 #include "app/cli/top/view.hpp"
 #include "app/cli/verbs.hpp"
@@ -34,17 +34,17 @@ struct top_options {
   double interval = 2;
 };
 
-/// How often answers that are not ready are asked for again.
+/// Time between two requests for results that are not ready.
 constexpr int poll_milliseconds = 50;
 
-/// A refresh that takes longer is not waited for: it sums up a long recording.
+/// Do not wait longer than this for a refresh; it then summarizes a long recording.
 constexpr milliseconds longest_refresh{500};
 
 result<std::shared_ptr<trace::file>> open_watched(const std::string& path, const top_options& wanted) {
-  return open_recording(path, wanted_of_recording::figures, &wanted.sources_from);
+  return open_recording(path, wanted_of_recording::metrics, &wanted.sources_from);
 }
 
-/// A recording with its questions.
+/// A recording, and the queries about it.
 class watched {
  public:
   watched(const std::string& path, std::shared_ptr<trace::file> file)
@@ -52,16 +52,16 @@ class watched {
         file_(std::move(file)),
         engine_(file_, {.threads = 1, .wake = {}}) {}
 
-  /// Looks for what was written since.
+  /// Reads the data that was written since the last call.
   void refresh() {
     engine_.refresh();
     refreshed_ = steady_clock::now();
   }
 
-  /// Asks. True if there are new figures.
+  /// Requests the results. Returns true if there are new metrics.
   result<bool> update() {
     if (engine_.busy() && steady_clock::now() - refreshed_ < longest_refresh) return false;
-    auto found = questions_.ask(engine_, *file_->latest());
+    auto found = queries_.ask(engine_, *file_->latest());
     if (!found) return tl::unexpected(found.error());
     if (!*found) return false;
     const auto now = steady_clock::now();
@@ -85,14 +85,14 @@ class watched {
   std::string title_;
   std::shared_ptr<trace::file> file_;
   query::engine engine_;
-  top::questions questions_;  ///< After the engine, so that they go first.
-  std::optional<top::figures> shown_;
+  top::queries queries_;  ///< Declared after the engine, so that it is destroyed first.
+  std::optional<top::top_metrics> shown_;
   std::optional<double> rate_;
   steady_clock::time_point when_;
   steady_clock::time_point refreshed_{};
 };
 
-/// The recordings to show.
+/// The paths of the recordings to show.
 result<std::vector<std::string>> chosen(const top_options& wanted) {
   if (!wanted.file.empty()) return std::vector{wanted.file};
   std::vector<std::string> files;
@@ -100,7 +100,7 @@ result<std::vector<std::string>> chosen(const top_options& wanted) {
     if (std::error_code unknown; !each.file.empty() && std::filesystem::exists(each.file, unknown))
       files.push_back(each.file);
   if (files.empty())
-    return fail(error_code::not_found, "no `sluice record` of yours runs on this machine", {},
+    return fail(error_code::not_found, "you have no running `sluice record` on this machine", {},
                 "name a recording: sluice top FILE");
   return files;
 }
@@ -123,7 +123,7 @@ result<int> print_once(const std::vector<std::string>& files, const top_options&
   return 0;
 }
 
-/// Shows the recordings, one at a time, until the user ends it.
+/// Shows the recordings, one at a time, until the user quits.
 result<int> show(const std::vector<std::string>& files, const top_options& wanted) {
   std::size_t place = 0;
   auto opened = open_watched(files[place], wanted);
@@ -131,7 +131,7 @@ result<int> show(const std::vector<std::string>& files, const top_options& wante
   top::screen screen;
   auto recording = std::make_unique<watched>(files[place], std::move(*opened));
   const std::string keys =
-      files.size() < 2 ? "q quits" : fmt::format("q quits, Tab shows the next of {} recordings", files.size());
+      files.size() < 2 ? "q: quit" : fmt::format("q: quit, Tab: next of {} recordings", files.size());
   auto next = steady_clock::now();
   for (bool asking = true, redraw = true;;) {
     if (!asking && steady_clock::now() >= next) {
@@ -182,9 +182,9 @@ result<int> show(const std::vector<std::string>& files, const top_options& wante
 
 action declare_top(CLI::App& command) {
   auto wanted = std::make_shared<top_options>();
-  command.add_option("FILE", wanted->file, "A recording (default: those that `sluice record` writes now)")
+  command.add_option("FILE", wanted->file, "A recording (default: those that `sluice record` is writing)")
       ->type_name("");
-  command.add_flag("--once", wanted->once, "Print the figures once, as text; also if the output is no terminal");
+  command.add_flag("--once", wanted->once, "Print the metrics once, as text; default if the output is not a terminal");
   command.add_option("--interval", wanted->interval, "Seconds between two updates")
       ->check(number_between(0.1, 3600))
       ->type_name("S")

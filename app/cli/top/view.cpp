@@ -11,7 +11,7 @@
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/utf8.hpp"
-#include "core/figures/link_share.hpp"
+#include "core/metrics/link_share.hpp"
 
 namespace sluice::cli::top {
 namespace {
@@ -25,7 +25,7 @@ std::string change_in_words(std::int64_t change) {
   return change == 0 ? size : (change > 0 ? "+" : "-") + size;
 }
 
-/// The first characters of printable text.
+/// The first `columns` characters of printable text.
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t at = 0;
   for (std::size_t count = 0; at < text.size() && count < columns; ++count)
@@ -33,16 +33,16 @@ std::string cut(const std::string& text, std::size_t columns) {
   return text.substr(0, at);
 }
 
-/// A heading and rows under it, of which the first are shown.
+/// A heading with rows, of which the first `shown` are shown.
 struct section {
   std::string heading;
   std::vector<std::string> rows;
   std::size_t shown = 0;
-  /// Lines with one blank before; the last says what is left out.
+  /// Number of lines. Includes a blank line above, and a last line that states how many rows are omitted.
   [[nodiscard]] std::size_t lines() const { return 2 + shown + (shown < rows.size() ? 1 : 0); }
 };
 
-/// `table`: its first row is the heading.
+/// Makes a section. The first row of `table` becomes the heading.
 section section_of(const text_table& table) {
   section made;
   std::istringstream lines(table.text(0));
@@ -51,9 +51,9 @@ section section_of(const text_table& table) {
   return made;
 }
 
-section gpu_section(const figures& of) {
+section gpu_section(const top_metrics& of) {
   text_table table("lrrrrrrl");
-  table.row({"GPU", "used", "in 1 min", "reserved", "untracked", "whole GPU", "full", "name"});
+  table.row({"GPU", "used", "in 1 min", "reserved", "untracked", "whole GPU", "in use", "name"});
   for (const gpu_row& gpu : of.gpus) {
     const bool share = gpu.whole && gpu.memory_bytes > 0;
     table.row({gpu.label, bytes_or_dash(gpu.used), gpu.used ? change_in_words(gpu.change) : nothing,
@@ -65,14 +65,14 @@ section gpu_section(const figures& of) {
   return section_of(table);
 }
 
-section copy_section(const figures& of) {
+section copy_section(const top_metrics& of) {
   text_table table("llrrrr");
-  table.row({"GPU", "copies", "last second", "while copying", "of the link", "copying"});
+  table.row({"GPU", "copies", "last second", "while copying", "of link", "copying"});
   for (const gpu_row& gpu : of.gpus) {
     for (const auto& [name, rate] :
          {std::pair("host to device", gpu.to_device), std::pair("device to host", gpu.to_host)}) {
       if (!rate.known) continue;
-      const auto share = analysis::link_share(rate.while_copying, rate.peak);
+      const auto share = metrics::link_share(rate.while_copying, rate.peak);
       table.row({gpu.label, name, format_rate(rate.now), rate.busy > 0 ? format_rate(rate.while_copying) : nothing,
                  share ? format_share(*share) : nothing, format_share(rate.busy)});
     }
@@ -80,7 +80,7 @@ section copy_section(const figures& of) {
   return section_of(table);
 }
 
-section process_section(const figures& of) {
+section process_section(const top_metrics& of) {
   const bool ranks =
       std::any_of(of.processes.begin(), of.processes.end(), [](const process_row& each) { return each.rank >= 0; });
   text_table table(ranks ? "rrlrrl" : "rlrrl");
@@ -97,57 +97,57 @@ section process_section(const figures& of) {
   return section_of(table);
 }
 
-section held_section(const figures& of) {
+section held_section(const top_metrics& of) {
   text_table table("rrrl");
   for (const held_row& each : of.held)
     table.row({format_bytes(each.bytes), format_share(each.share), format_some(each.blocks, "block"), each.text});
   section made = section_of(table);
-  // It has no row of headings.
+  // This table has no heading row.
   if (!of.held.empty()) made.rows.insert(made.rows.begin(), std::move(made.heading));
-  made.heading = "Live memory of " + printable(of.held_title);
+  made.heading = "Live memory: " + printable(of.held_title);
   if (of.held.empty()) made.rows.emplace_back("none");
   return made;
 }
 
-section error_section(const figures& of) {
+section error_section(const top_metrics& of) {
   section made;
   made.heading = "Errors";
   for (const std::string& each : of.errors) made.rows.push_back(printable(each));
   return made;
 }
 
-std::string state_of(const figures& of) {
+std::string state_of(const top_metrics& of) {
   std::string text = format_time(of.span.length());
   if (of.simulated) text += " on the simulated device";
   if (of.complete) return text + ", finished";
-  if (!of.growing) return text + ", cut short: its writer died";
+  if (!of.growing) return text + ", cut short: the recorder ended early";
   text += ", being written";
   constexpr double worth_saying = 3;
   if (of.seconds_behind >= worth_saying) {
-    text += fmt::format(", figures of {:.0f} s ago", of.seconds_behind);
+    text += fmt::format(", metrics {:.0f} s old", of.seconds_behind);
   } else if (of.seconds_since && *of.seconds_since >= worth_saying) {
     text += fmt::format(", nothing new for {:.0f} s", *of.seconds_since);
   }
   return text;
 }
 
-std::string counts_of(const figures& of, std::optional<double> events_per_second) {
+std::string counts_of(const top_metrics& of, std::optional<double> events_per_second) {
   const double seconds = static_cast<double>(of.span.length()) / 1e9;
   const bool mean = !events_per_second;
   const double rate = events_per_second.value_or(seconds > 0 ? static_cast<double>(of.events) / seconds : 0);
-  std::string text = fmt::format("{}, {} each second{}, {} lost, {}", format_some(of.events, "event"),
+  std::string text = fmt::format("{}, {} per second{}, {} lost, {}", format_some(of.events, "event"),
                                  format_count(static_cast<std::uint64_t>(rate)), mean ? " (mean)" : "",
                                  format_count(of.lost), format_some(of.failed, "failed allocation"));
   return text;
 }
 
-/// What the columns of memory are of.
-std::string meaning_of(const figures& of) {
+/// Explains the memory columns.
+std::string meaning_of(const top_metrics& of) {
   if (of.memory.empty()) return "no device memory was used";
-  return "used: " + of.memory + "; reserved: got from the driver";
+  return "used: " + of.memory + "; reserved: from the driver";
 }
 
-/// Gives each section a row in turn, until nothing fits any more. What does not fit with one row is left out.
+/// Gives each section one more row in turn, until no more rows fit. Omits sections for which not even one row fits.
 void fit(std::vector<section>& sections, std::size_t rows) {
   std::size_t taken = 0;
   std::size_t kept = 0;
@@ -175,7 +175,7 @@ void fit(std::vector<section>& sections, std::size_t rows) {
 
 }  // namespace
 
-std::vector<view_line> view_of(const figures& of, const view_options& with) {
+std::vector<view_line> view_of(const top_metrics& of, const view_options& with) {
   std::vector<view_line> lines;
   lines.push_back({printable(with.title) + ": " + state_of(of)});
   lines.push_back({counts_of(of, with.events_per_second)});

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/top/figures.hpp"
+#include "app/cli/top/metrics.hpp"
 
-/// The figures as text for a terminal.
+/// Formats the metrics as text for a terminal.
 namespace sluice::cli::top {
 
 struct view_line {
@@ -17,12 +17,12 @@ struct view_line {
 
 struct view_options {
   std::string title;                        ///< The recording's name.
-  std::optional<double> events_per_second;  ///< Nothing: the mean of the recording is shown.
+  std::optional<double> events_per_second;  ///< The current rate; null: show the mean of the recording.
   std::size_t columns = 80;
-  std::size_t rows = 24;  ///< Lists are cut to fit, and say how much is left out.
+  std::size_t rows = 24;  ///< Lists are cut to fit, and state how many entries are omitted.
 };
 
 /// A frame of at most `rows` lines, each of at most `columns` characters. 80 x 24 shows the essentials of a few GPUs.
-[[nodiscard]] std::vector<view_line> view_of(const figures& of, const view_options& with);
+[[nodiscard]] std::vector<view_line> view_of(const top_metrics& of, const view_options& with);
 
 }  // namespace sluice::cli::top

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "app/cli/recording_file.hpp"
-#include "core/figures/allocation_retries.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/allocation_retries.hpp"
 
 namespace sluice::cli {
 
@@ -18,21 +18,21 @@ std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables) {
 result<recorded_requests> requests_recorded_in(const std::string& path, std::optional<std::int64_t> device) {
   const auto file = open_recording(path, wanted_of_recording::rows);
   if (!file) return tl::unexpected(file.error());
-  recorded_requests made{(*file)->latest(), std::make_unique<analysis::growing_index>(), {}};
+  recorded_requests made{(*file)->latest(), std::make_unique<index::growing_index>(), {}};
   while (!made.index->absorb(*made.snapshot, made.snapshot->chunks().size() + 1)) {
   }
   const trace::tables& tables = made.snapshot->tables();
   made.requests = replay::requests_of(made.index->memory(), tables);
   replay::put_moments(made.requests, made.index->tensors(*made.snapshot)->steps->lists(),
-                      analysis::failures_that_reached(made.index->memory(), *made.snapshot));
+                      metrics::failures_that_reached(made.index->memory(), *made.snapshot));
   if (made.requests.empty())
-    return fail(error_code::not_found, "no allocations of PyTorch are in the recording", path,
+    return fail(error_code::not_found, "the recording has no PyTorch allocations", path,
                 "record a program that uses torch.cuda, or open a snapshot of torch.cuda.memory");
   if (!device) return made;
   std::erase_if(made.requests, [&](const auto& each) { return ordinal_of(each.device, tables) != *device; });
   if (made.requests.empty())
     return fail(error_code::invalid_argument, fmt::format("PyTorch allocated nothing on device {}", *device), path,
-                "leave --device out to see which devices there are");
+                "omit --device to list the devices");
   return made;
 }
 

@@ -11,20 +11,21 @@
 #include "core/replay/requests.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// The requests to PyTorch's allocator in a recording that the user named.
+/// The requests to PyTorch's allocator that are stored in a recording named by the user.
 namespace sluice::cli {
 
 struct recorded_requests {
   std::shared_ptr<const trace::snapshot> snapshot;
-  std::unique_ptr<analysis::growing_index> index;    ///< Of all events.
+  std::unique_ptr<index::growing_index> index;       ///< Index of all events.
   std::vector<replay::allocator_requests> requests;  ///< Not empty.
 };
 
-/// The number of a device, as the program counts them; -1 if it is not known.
+/// The number of a device in the recorded program's numbering; -1 if unknown.
 [[nodiscard]] std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables);
 
-/// Opens a recording and reads its requests, only those to one device if `device` is its number. Errors: those of opening,
-/// not_found without requests, and invalid_argument without requests to that device.
+/// Opens a recording and reads its requests; if `device` is set, only the requests to the device with that number.
+/// Errors: those of opening; not_found if the recording has no requests; invalid_argument if it has none to that
+/// device.
 [[nodiscard]] result<recorded_requests> requests_recorded_in(const std::string& path,
                                                              std::optional<std::int64_t> device);
 

@@ -1,4 +1,4 @@
-// sluice whatif: what PyTorch's allocator would have reserved under other settings, or with other batch sizes.
+// sluice whatif: predicts the memory that PyTorch's allocator reserves under other settings, or with other batch sizes.
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 #include "app/cli/number_option.hpp"
 #include "app/cli/verbs.hpp"
-#include "app/cli/whatif/whatif_answer.hpp"
+#include "app/cli/whatif/whatif_result.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -21,7 +21,7 @@ struct whatif_options {
 };
 
 int print(const whatif_options& wanted) {
-  const auto found = answer_whatif(wanted.wanted);
+  const auto found = result_whatif(wanted.wanted);
   if (!found) {
     complain(found.error().to_string());
     return status_of(found.error());
@@ -30,7 +30,7 @@ int print(const whatif_options& wanted) {
   const std::string text =
       as_json ? whatif_json(*found).dump(2, ' ', false, json::error_handler_t::replace) + "\n" : whatif_text(*found);
   if (!(as_json ? print_document(text) : cli::print(text)) || std::fflush(stdout) != 0) {
-    complain("cannot write the answer: the output was closed or is full");
+    complain("cannot write the result: the output was closed or is full");
     return status_failed;
   }
   return 0;
@@ -43,7 +43,7 @@ action declare_whatif(CLI::App& command) {
   command
       .add_option("FILE", wanted->wanted.files,
                   "Recording, or a memory snapshot of PyTorch; with --batch, up to two more of other batch sizes. "
-                  "FILE@64 gives the batch size")
+                  "FILE@64 states the batch size")
       ->required()
       ->expected(1, 3)
       ->type_name("");
@@ -53,15 +53,14 @@ action declare_whatif(CLI::App& command) {
                   "empty_cache:failure (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("P");
-  command.add_option("--device", wanted->wanted.device, "Only the device of this number")
+  command.add_option("--device", wanted->wanted.device, "Only the device with this number")
       ->check(whole_between(0, 4096))
       ->type_name("N");
   command
-      .add_option("--batch", wanted->wanted.batch,
-                  "What it needs with batches of this many times the size of the first recording's")
+      .add_option("--batch", wanted->wanted.batch, "Predict memory for this factor of the first recording's batch size")
       ->type_name("2x");
   command
-      .add_option("--memory", wanted->wanted.memory, "With --batch: memory of the GPU, instead of the recorded one's")
+      .add_option("--memory", wanted->wanted.memory, "With --batch: memory of the GPU, instead of the recorded value")
       ->transform(bytes_between(1, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command.add_option("--format", wanted->format, "Output format")

@@ -16,7 +16,8 @@ void simplify(std::vector<box>& boxes, float units, float rows) {
   if (!(units > 0) || !(rows >= 1)) return;
   const float per_row = units / rows;
   const auto row_of = [per_row](float value) { return std::floor(value / per_row + 0.5F); };
-  // The last box of a height, by its hash: where two meet, neighbours only stay apart.
+  // The last box of each height, indexed by the height's hash. A collision only means that adjacent boxes are not
+  // joined.
   std::array<std::size_t, 64> last{};
   last.fill(SIZE_MAX);
   std::size_t kept = 0;
@@ -59,9 +60,9 @@ box_batch& box_batch::operator=(box_batch&& other) noexcept {
   return *this;
 }
 
-/// Four vertices a box, joined by indices to two triangles. Instances would be shorter, but software GL prepares a draw
-/// for each of them.
-void box_batch::assign(query::time_ns origin, const std::vector<box>& boxes) {
+/// Uses four vertices per box, which indices combine into two triangles. Instancing would need less code, but software
+/// GL sets up a separate draw for each instance.
+void box_batch::assign(time_ns origin, const std::vector<box>& boxes) {
   origin_ = origin;
   count_ = boxes.size();
   if (count_ == 0) return;
@@ -97,7 +98,7 @@ void box_batch::assign(query::time_ns origin, const std::vector<box>& boxes) {
   glBindVertexArray(static_cast<GLuint>(previous));
 }
 
-/// Makes room for the boxes, with their indices. The batch's vertex array and buffer are bound.
+/// Allocates space for the boxes and their indices. The batch's vertex array and buffer must be bound.
 void box_batch::grow() {
   capacity_ = count_ + count_ / 2;
   glBufferData(GL_ARRAY_BUFFER, static_cast<GLsizeiptr>(capacity_ * 4 * sizeof(box)), nullptr, GL_DYNAMIC_DRAW);
@@ -146,8 +147,8 @@ result<void> box_renderer::start() {
   return {};
 }
 
-void box_renderer::add(ImDrawList& list, const box_batch& batch, const rectangle& area, query::time_range visible,
-                       float units, ImU32 background) {
+void box_renderer::add(ImDrawList& list, const box_batch& batch, const rectangle& area, time_range visible, float units,
+                       ImU32 background) {
   if (batch.count_ == 0 || visible.length() <= 0 || area.width() < 1 || area.height() < 1 || !(units > 0)) return;
   call what{batch.patterned_ ? &patterned_ : &plain_,
             batch.vertex_array_,

@@ -4,33 +4,34 @@
 #include <vector>
 
 #include "app/gui/gl/program.hpp"
-#include "core/query/answers/answer_types.hpp"
+#include "core/query/results/result_types.hpp"
 #include "imgui.h"
 
-/// The renderer of the timeline. The boxes of a track are uploaded to the GPU once per query answer and drawn by one
-/// call per frame, however many there are. Panning and zooming only change uniforms.
+/// The renderer of the timeline's boxes. The boxes of a track are uploaded to the GPU once per query result, and drawn
+/// with one call per frame, however many there are. Panning and zooming only change uniforms.
 namespace sluice::gui::draw {
 
 enum box_style : std::uint32_t {
   gap_after = 1,  ///< Leaves a pixel before the next box if there is space.
-  hatched = 2,    ///< Estimated, or untracked.
-  dimmed = 4,     ///< Provisional, or filtered out.
-  dot = 8,        ///< A dot of a fixed size in the middle of the box's upper edge: a sample.
+  hatched = 2,    ///< Marks estimated or untracked values.
+  dimmed = 4,     ///< Marks provisional or filtered-out values.
+  dot = 8,        ///< Draws a dot of fixed size, centered on the box's upper edge: a sample.
 };
 
-/// A box of a track. Times are ns since the batch's origin; exact to a pixel up to a few view widths from the origin.
+/// A box of a track. Times are in ns since the batch's origin. They are exact to a pixel up to a distance of a few view
+/// widths from the origin.
 struct box {
   float begin = 0;
   float end = 0;
-  float low = 0;  ///< In the track's own units, from its bottom; see `box_renderer::add`.
+  float low = 0;  ///< Height above the bottom of the track, in the track's own units; see `box_renderer::add`.
   float high = 0;
   ImU32 colour = 0;
   std::uint32_t style = 0;
 };
 
-/// Rounds heights to whole rows of pixels, as drawing does, and joins boxes without style that follow one another and
-/// are equal then: the picture stays the same with fewer boxes. `units` of height are drawn as `rows` pixels. Boxes of
-/// one height must be in order of time. O(boxes).
+/// Rounds heights to whole rows of pixels, as drawing does, and joins adjacent boxes without a style that have become
+/// equal. The picture stays the same but has fewer boxes. A height of `units` is drawn as `rows` pixels. Boxes of the
+/// same height must be sorted by time. O(boxes).
 void simplify(std::vector<box>& boxes, float units, float rows);
 
 struct rectangle {
@@ -43,7 +44,7 @@ struct rectangle {
   }
 };
 
-/// The boxes of one track in GPU memory. Destroy it while its GL context is current.
+/// The boxes of one track in GPU memory. Destroy this object while its GL context is current.
 class box_batch {
  public:
   box_batch() = default;
@@ -51,15 +52,15 @@ class box_batch {
   box_batch(box_batch&& other) noexcept;
   box_batch& operator=(box_batch&& other) noexcept;
 
-  /// Uploads the boxes; O(boxes). The caller may reuse `boxes` at once.
-  void assign(query::time_ns origin, const std::vector<box>& boxes);
+  /// Uploads the boxes; O(boxes). The caller may reuse `boxes` as soon as this returns.
+  void assign(time_ns origin, const std::vector<box>& boxes);
   [[nodiscard]] std::size_t size() const { return count_; }
-  [[nodiscard]] query::time_ns origin() const { return origin_; }
+  [[nodiscard]] time_ns origin() const { return origin_; }
 
  private:
   friend class box_renderer;
   void grow();
-  query::time_ns origin_ = 0;
+  time_ns origin_ = 0;
   std::size_t count_ = 0;
   std::size_t capacity_ = 0;
   bool patterned_ = false;  ///< Some boxes are hatched or dimmed.
@@ -68,15 +69,16 @@ class box_batch {
   unsigned indices_ = 0;
 };
 
-/// Draws box batches. One per GL context.
+/// Draws box batches. Create one per GL context.
 class box_renderer {
  public:
   /// Compiles the shaders. The GL context must be current.
   [[nodiscard]] result<void> start();
 
-  /// Draws `batch` into `area`, clipped to `list`'s clip rectangle too: the time range `visible` spans the width,
-  /// `units` of the track's own units the height. The batch must live until the frame of `list` is rendered.
-  void add(ImDrawList& list, const box_batch& batch, const rectangle& area, query::time_range visible, float units,
+  /// Draws `batch` into `area`, clipped to the clip rectangle of `list` too. The time range `visible` spans the width
+  /// of `area`; its height corresponds to `units` of the track's own units. The batch must exist until the frame is
+  /// rendered.
+  void add(ImDrawList& list, const box_batch& batch, const rectangle& area, time_range visible, float units,
            ImU32 background);
 
  private:
@@ -97,7 +99,7 @@ class box_renderer {
   [[nodiscard]] static result<shader> build(std::string_view fragment);
 
   shader plain_;
-  shader patterned_;  ///< For batches with hatched or dimmed boxes.
+  shader patterned_;  ///< Used for batches with hatched or dimmed boxes.
 };
 
 }  // namespace sluice::gui::draw

@@ -11,7 +11,7 @@
 namespace sluice::gui::gl {
 namespace {
 
-// The few EGL 1.5 declarations needed, so that building needs no EGL header.
+// The few declarations of EGL 1.5 that are needed, so that the build needs no EGL header.
 using egl_int = std::int32_t;
 using egl_attribute = std::intptr_t;
 constexpr unsigned egl_platform_surfaceless_mesa = 0x31DD;
@@ -66,17 +66,17 @@ result<void> offscreen_context::start(int width, int height) {
 
   display_ = get_display(egl_platform_surfaceless_mesa, nullptr, nullptr);
   if (display_ == nullptr || initialise(display_, nullptr, nullptr) == 0)
-    return no_picture("no driver draws without a display here");
+    return no_picture("no driver on this machine draws without a display");
   const egl_int config_wanted[] = {egl_surface_type, 0, egl_renderable_type, egl_opengl_bit, egl_none};
   const egl_int context_wanted[] = {egl_context_major, 3,       egl_context_minor, 3, egl_context_profile,
                                     egl_core_profile,  egl_none};
   void* config = nullptr;
   egl_int count = 0;
   if (bind_api(egl_opengl_api) == 0 || choose(display_, config_wanted, &config, 1, &count) == 0 || count == 0)
-    return no_picture("EGL offers no OpenGL here");
+    return no_picture("EGL on this machine does not offer OpenGL");
   context_ = create_context(display_, config, nullptr, context_wanted);
   if (context_ == nullptr || make_current(display_, nullptr, nullptr, context_) == 0 || !load(&load_from_egl))
-    return no_picture("the driver does not give OpenGL 3.3");
+    return no_picture("the driver does not support OpenGL 3.3");
 
   glGenFramebuffers(1, &framebuffer_);
   glGenRenderbuffers(1, &colour_);
@@ -86,8 +86,8 @@ result<void> offscreen_context::start(int width, int height) {
   glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, colour_);
   if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
     return fail(error_code::invalid_argument,
-                "the driver cannot make a picture of " + std::to_string(width) + "x" + std::to_string(height), "EGL",
-                "ask for a smaller --size");
+                "the driver cannot draw a picture of " + std::to_string(width) + "x" + std::to_string(height), "EGL",
+                "choose a smaller --size");
   width_ = width;
   height_ = height;
   return {};
@@ -104,7 +104,7 @@ offscreen_context::~offscreen_context() {
   }
   if (display_ != nullptr)
     if (auto terminate = egl_symbol<unsigned(void*)>("eglTerminate")) terminate(display_);
-  // The library stays loaded, because Mesa's threads may still be running in it.
+  // The library is not unloaded, because Mesa's threads may still be running in it.
 }
 
 void offscreen_context::bind() const {

@@ -8,24 +8,25 @@
 
 namespace sluice::gui::gl {
 
-/// An image in memory: rows from the top, three bytes (R, G, B) per pixel, no padding.
+/// An image in memory: rows from top to bottom, three bytes (R, G, B) per pixel, no padding.
 struct image {
   int width = 0;
   int height = 0;
   std::vector<std::uint8_t> pixels;
 };
 
-/// An OpenGL 3.3 core context with a color buffer, without a window or display server (EGL on Mesa's surfaceless
-/// platform, found at run time). Use from one thread only; the context is current on the thread that created it.
+/// An OpenGL 3.3 core context with a color buffer but without a window or display server (EGL on Mesa's surfaceless
+/// platform, loaded at run time). Use only on the thread that created this object, because the context is current
+/// there.
 class offscreen_context {
  public:
-  /// Error `unavailable` if the machine has no libEGL or no driver for it.
+  /// Error `unavailable` if the machine has no libEGL or no driver for EGL.
   [[nodiscard]] static result<std::unique_ptr<offscreen_context>> create(int width, int height);
   ~offscreen_context();
   offscreen_context(const offscreen_context&) = delete;
   offscreen_context& operator=(const offscreen_context&) = delete;
 
-  /// Makes the color buffer the target of the following draw calls.
+  /// Makes the color buffer the target of subsequent draw calls.
   void bind() const;
   /// Returns the content of the color buffer, after waiting for the GL to finish.
   [[nodiscard]] image read() const;
@@ -48,7 +49,8 @@ class offscreen_context {
 /// Returns the current content of `framebuffer` (0: the window's back buffer).
 [[nodiscard]] image read_framebuffer(unsigned framebuffer, int width, int height);
 
-/// The part of `whole` from (left, top) up to (right, bottom), in pixels, as far as it lies inside; all if that is empty.
+/// The part of `whole` from (left, top) to (right, bottom), in pixels, clipped to the image. If the part is empty, all
+/// of `whole`.
 [[nodiscard]] image part_of(const image& whole, int left, int top, int right, int bottom);
 
 }  // namespace sluice::gui::gl

@@ -26,13 +26,13 @@ result<void> write_png(const image& picture, const std::string& path) {
   header.width = static_cast<png_uint_32>(picture.width);
   header.height = static_cast<png_uint_32>(picture.height);
   header.format = PNG_FORMAT_RGB;
-  header.flags = PNG_IMAGE_FLAG_FAST;  // Areas of one color are small without filters.
+  header.flags = PNG_IMAGE_FLAG_FAST;  // Areas of one color compress well without filters.
   const int written = png_image_write_to_stdio(&header, file, 0, picture.pixels.data(), 0, nullptr);
   const bool closed = std::fclose(file) == 0;
   const int reason = errno;
   if (written != 0 && closed) return place->commit();
   return fail(code_of_failed_write(reason), "the picture could not be written: " + describe_errno(reason), path,
-              "free some space or name another");
+              "free some space or choose another file");
 }
 
 }  // namespace sluice::gui::gl

@@ -6,7 +6,7 @@
 
 namespace sluice::gui::gl {
 
-/// Writes `picture` to `path` as PNG, atomically: an existing file is replaced only by a complete one.
+/// Writes `picture` to `path` as a PNG file, atomically: only a complete file replaces an existing one.
 [[nodiscard]] result<void> write_png(const image& picture, const std::string& path);
 
 }  // namespace sluice::gui::gl

@@ -13,7 +13,7 @@ namespace {
 result<GLuint> compile(std::string_view name, GLenum kind, std::string_view source) {
   const GLuint shader = glCreateShader(kind);
 #ifdef __EMSCRIPTEN__
-  // The same language but for its first line.
+  // WebGL's shading language is the same here except for the first line.
   source.remove_prefix(std::min(source.find('\n'), source.size()));
   constexpr std::string_view version = "#version 300 es\nprecision highp float;\nprecision highp int;\n";
 #else
@@ -29,7 +29,7 @@ result<GLuint> compile(std::string_view name, GLenum kind, std::string_view sour
   char log[512] = {};
   glGetShaderInfoLog(shader, sizeof log, nullptr, log);
   glDeleteShader(shader);
-  return fail(error_code::unavailable, "the driver refused a shader: " + std::string(log), std::string(name));
+  return fail(error_code::unavailable, "the driver rejected a shader: " + std::string(log), std::string(name));
 }
 
 }  // namespace

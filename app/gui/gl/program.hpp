@@ -6,11 +6,11 @@
 
 namespace sluice::gui::gl {
 
-/// A linked shader program of the current context. Movable; deleted by the destructor.
+/// A linked shader program of the current context. Movable; the destructor deletes the program.
 class program {
  public:
   program() = default;
-  /// Compiles and links; on failure, the error contains the driver's log.
+  /// Compiles and links the shaders. On failure, the error contains the driver's log.
   [[nodiscard]] static result<program> build(std::string_view name, std::string_view vertex, std::string_view fragment);
   ~program();
   program(program&& other) noexcept : id_(other.id_) { other.id_ = 0; }

@@ -32,9 +32,9 @@ void mark_tab(const view_context& with) {
   list.PopClipRect();
 }
 
-/// Multiplies the sizes of the panels around the central one: they are in pixels, and what is in them has grown.
+/// Scales the sizes of the panels around the central panel. The sizes are in pixels, and the panels' content has grown.
 void rescale_panels(ImGuiDockNode& node, float factor) {
-  constexpr float most = 0.45F;  // of the window, so that the central panel stays
+  constexpr float most = 0.45F;  // share of the window, so that the central panel stays visible
   if (!node.IsSplitNode()) return;
   const std::size_t axis = node.SplitAxis == ImGuiAxis_X ? 0 : 1;
   for (ImGuiDockNode* child : node.ChildNodes) {
@@ -45,7 +45,7 @@ void rescale_panels(ImGuiDockNode& node, float factor) {
   }
 }
 
-/// "memory-map" for "Memory map": needs no quotes on a command line.
+/// The name of a view on the command line: "memory-map" for "Memory map", which needs no quotes.
 std::string option_name(const view& of) {
   std::string made = lower_case(of.name());
   std::replace(made.begin(), made.end(), ' ', '-');
@@ -60,16 +60,16 @@ application::application(application_options options)
   ImGuiIO& io = ImGui::GetIO();
   io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
   io.ConfigWindowsMoveFromTitleBarOnly = true;
-  io.ConfigInputTextCursorBlink = false;  // A blinking cursor would redraw the window for ever.
+  io.ConfigInputTextCursorBlink = false;  // A blinking cursor would keep redrawing the window.
   io.ConfigDpiScaleFonts = false;
   session_.memory_by_category = settings_.memory_by_category;
-  io.IniFilename = nullptr;  // ImGui truncates the file before writing: a full disk would lose it.
+  io.IniFilename = nullptr;  // ImGui truncates the file before writing it, so a full disk would lose the layout.
   notice_ = settings_.trouble();
   const auto layout = settings_.read_layout();
   layout_wanted_ = !layout;
   if (layout) ImGui::LoadIniSettingsFromMemory(layout->data(), layout->size());
   if (!layout && layout.error().code != error_code::not_found)
-    notice_ = "the layout is not read, and none is saved: " + layout.error().to_string() + "; mend or remove it";
+    notice_ = "The layout was not read and will not be saved: " + layout.error().to_string() + "; fix or remove it";
   fonts_ = load_typefaces();
   unit_ = scale_ * settings_.text_scale;
   apply_style(colours(), unit_);
@@ -105,7 +105,7 @@ application::~application() {
   ImGui::DestroyContext();
 }
 
-/// What was open, for "Open what was open last". A session without recordings leaves the one before it.
+/// Stores the open recordings for "Reopen last session". If none is open, keeps the previous session.
 void application::remember_session() {
   std::vector<settings::open_document> open;
   for (const auto& each : session_.all())
@@ -128,7 +128,7 @@ void application::restore_session() {
   }
 }
 
-/// Shows the range of the last session, and the views as they were, once a recording of it is ready.
+/// Restores the visible range and the views of a recording of the last session, once the recording is ready.
 void application::follow_restored() {
   if (restored_.empty()) return;
   document* shown = session_.active();
@@ -141,7 +141,7 @@ void application::follow_restored() {
   if (was.views.empty()) return;
   auto kept = kept_view_of(was.views);
   if (kept) wanted_kept_ = std::move(*kept);
-  if (!kept) notice_ = "the views are not as they were: the last session " + kept.error().message;
+  if (!kept) notice_ = "The views were not restored: the last session " + kept.error().message;
 }
 
 void application::save_layout() {
@@ -163,17 +163,17 @@ void application::open(const std::string& path) {
   session_.open(wanted_view_->first);
 }
 
-/// Shows the saved view that was opened, once its recording is ready and is the one that it was saved from.
+/// Shows the saved view that the user opened, once a recording is ready, provided that the view was saved from it.
 void application::show_saved_view() {
   if (!wanted_view_) return;
   const document* shown = session_.active();
   if (shown == nullptr || shown->path != wanted_view_->first || !shown->ready()) {
-    if (!session_.opening()) wanted_view_.reset();  // It could not be opened, which was said.
+    if (!session_.opening()) wanted_view_.reset();  // The recording could not be opened; the error is already shown.
     return;
   }
   const saved_view view = std::exchange(wanted_view_, std::nullopt)->second;
   if (!view.of.matches(identity_of(*shown))) {
-    notice_ = "the view was saved from another recording named " + view.of.name + ": it is not shown";
+    notice_ = "The view was not shown: it was saved from another recording named " + view.of.name;
     return;
   }
   session_.memory_by_category = view.memory_by_category;
@@ -237,7 +237,7 @@ std::vector<std::string> application::view_names() const {
 }
 
 view_context application::context() {
-  std::optional<query::time_ns> hovered;
+  std::optional<time_ns> hovered;
   for (const auto& each : views_)
     if (!hovered) hovered = each->hovered_time();
   return {session_, commands_,    colours(), fonts_, boxes_, tables_, scale_ * settings_.text_scale,
@@ -248,7 +248,7 @@ void application::hide_tips() {
   const ImGuiIO& io = ImGui::GetIO();
   const bool moved = io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || ImGui::IsAnyMouseDown();
   bool pressed = false;
-  // Modifiers change what the mouse does.
+  // A key press other than of a modifier hides tooltips. Modifiers change the meaning of the mouse.
   for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart && !pressed; ++key)
     pressed = (key < ImGuiKey_LeftCtrl || key > ImGuiKey_RightSuper) &&
               ImGui::IsKeyPressed(static_cast<ImGuiKey>(key), false);
@@ -303,7 +303,7 @@ void application::update() {
   if (now != drawn_document_) {
     drawn_document_ = now;
     for (const auto& each : views_) each->reset();
-    reveal_question_ = {};
+    reveal_query_ = {};
   }
   if (const auto kept = std::exchange(wanted_kept_, std::nullopt))
     for (const auto& each : views_) each->restore(context(), *kept);
@@ -330,22 +330,22 @@ void application::reveal_selection() {
     reveal_ = false;
     return;
   }
-  query::details_question wanted;
+  query::details_query wanted;
   if (chosen.kind == selection_kind::event) {
     wanted.event = static_cast<trace::event_id>(chosen.id);
   } else {
     wanted.block = static_cast<trace::block_id>(chosen.id);
   }
-  const auto answer = reveal_question_.ask(*shown->engine, wanted);
-  if (answer.failure) reveal_ = false;
-  if (!answer || !answer.complete) return;
+  const auto result = reveal_query_.ask(*shown->engine, wanted);
+  if (result.failure) reveal_ = false;
+  if (!result || !result.complete) return;
   reveal_ = false;
-  const query::time_range around = shown_around(answer->span, shown->active);
+  const time_range around = shown_around(result->span, shown->active);
   if (reveal_is_step_)
     session_.go_to(around, true);
   else
     session_.show(around, true);
-  session_.reveal(chosen, answer->span, answer->track);
+  session_.reveal(chosen, result->span, result->track);
   bring_forward(topic::selection);
 }
 
@@ -406,8 +406,8 @@ void application::draw_panels() {
     ImGui::DockSpace(dock, {0, 0}, ImGuiDockNodeFlags_KeepAliveOnly);
     if (shown != nullptr && shown->engine) {
       empty_state(with, icon::chart, shown->live ? "Waiting for the first event" : "This recording is empty",
-                  shown->live ? "The recording has begun; nothing has happened yet."
-                              : "It holds no event. Messages in the file are printed by `sluice report`.");
+                  shown->live ? "The recording has started; no events yet."
+                              : "It contains no events. `sluice report` prints the messages in the file.");
     } else if (session_.opening() || (recorder_.running() && recording_tried_)) {
       empty_state(with, icon::file, "Opening...", printable(session_.opening_path()));
     } else if (recorder_.running()) {
@@ -422,7 +422,8 @@ void application::draw_panels() {
   for (const auto& each : views_)
     if (each->visible) draw_panel(*each, with);
   panel_to_copy_.clear();
-  // A new layout shows the tab docked last; the first one is wanted. Tab bars exist only from the next frame on.
+  // In a new layout ImGui shows the tab that was docked last, but the first tab should be shown. Tab bars exist only
+  // from the next frame on.
   if (front_tabs_in_ > 0 && --front_tabs_in_ == 0) {
     ImGui::SetWindowFocus(first_at(panel_place::centre).name());
     for (const panel_place place : {panel_place::below, panel_place::right}) first_at(place).bring_forward();
@@ -440,7 +441,7 @@ void application::raise(view& which) {
   which.visible = true;
   raised_ = &which;
   raise_tries_ = 4;
-  raise_wanted();  // At once, if it has a tab.
+  raise_wanted();  // Works at once if the panel has a tab.
 }
 
 void application::raise_wanted() {
@@ -494,10 +495,11 @@ void application::draw_panel(view& which, view_context& with) {
   ImGuiWindowFlags flags =
       which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
-  // At a start all panels appear at once: the tabs that were in front stay there.
+  // When the window starts, all panels appear at the same time. None may get the focus, so that the tabs that were in
+  // front stay in front.
   flags |= ImGuiWindowFlags_NoFocusOnAppearing;
   ImGui::SetNextWindowSize({480 * with.scale, 320 * with.scale}, ImGuiCond_FirstUseEver);
-  // A layout saved by an earlier version does not contain newer panels.
+  // A layout that an earlier version saved does not contain newer panels.
   const ImGuiWindow* below = ImGui::FindWindowByName(first_at(panel_place::below).name());
   if (!centre && below != nullptr && below->DockId != 0)
     ImGui::SetNextWindowDockID(below->DockId, ImGuiCond_FirstUseEver);

@@ -19,7 +19,7 @@ struct application::folder_dialog {
 };
 
 void application::add_commands() {
-  // Menus list a group's commands in this order: views add theirs to "Go" after those of the selection.
+  // Menus list the commands of a group in this order: in "Analyze", those of the views follow those of the selection.
   add_file_commands();
   add_recording_commands();
   add_saving_commands();
@@ -46,7 +46,7 @@ void application::add_file_commands() {
                    if (const auto* path = std::get_if<std::string>(&with)) open(*path);
                  }});
   commands_.add({.id = "source.open", .run = [this](const argument& with) {
-                   // "FILE:LINE"; a path may have colons too.
+                   // The argument is "FILE:LINE", where FILE may contain colons too.
                    const auto* text = std::get_if<std::string>(&with);
                    if (text == nullptr) return;
                    const std::size_t colon = text->rfind(':');
@@ -56,7 +56,7 @@ void application::add_file_commands() {
                    if (auto opened = open_in_editor(file, line); !opened) notice_ = opened.error().to_string();
                  }});
   commands_.add({.id = "file.restore",
-                 .title = "Open what was open last",
+                 .title = "Reopen last session",
                  .group = "File",
                  .run = [this](const argument&) { restore_session(); },
                  .enabled = [this] { return session_.all().empty() && !settings_.last_session.empty(); }});
@@ -85,7 +85,7 @@ void application::add_file_commands() {
                        return session_.ready() && !shown->live && !shown->answerer;
                      }});
   commands_.add({.id = "file.sources_from",
-                 .title = "Look for sources in...",
+                 .title = "Add source folder...",
                  .group = "File",
                  .run =
                      [this](const argument& with) {
@@ -98,7 +98,7 @@ void application::add_file_commands() {
                      },
                  .enabled = has_document});
   commands_.add({.id = "file.forget_recent",
-                 .title = "Forget recent files",
+                 .title = "Clear recent files",
                  .group = "File",
                  .run = [this](const argument&) { settings_.forget_recent(); },
                  .enabled = [this] { return !settings_.recent().empty(); }});
@@ -125,21 +125,21 @@ void application::add_selection_commands() {
   const auto ready = [this] { return session_.ready(); };
   commands_.add({.id = "selection.back",
                  .title = "Back",
-                 .group = "Go",
+                 .group = "Analyze",
                  .icon = icon::back,
                  .keys = {ImGuiMod_Alt | ImGuiKey_LeftArrow},
                  .run = [this](const argument&) { session_.back(); },
                  .enabled = [this] { return session_.can_go_back(); }});
   commands_.add({.id = "selection.forward",
                  .title = "Forward",
-                 .group = "Go",
+                 .group = "Analyze",
                  .icon = icon::forward,
                  .keys = {ImGuiMod_Alt | ImGuiKey_RightArrow},
                  .run = [this](const argument&) { session_.forward(); },
                  .enabled = [this] { return session_.can_go_forward(); }});
   commands_.add({.id = "selection.reveal",
-                 .title = "Show the selection",
-                 .group = "Go",
+                 .title = "Zoom to selection",
+                 .group = "Analyze",
                  .icon = icon::search,
                  .keys = {ImGuiKey_E},
                  .run =
@@ -154,7 +154,7 @@ void application::add_selection_commands() {
                      }});
   commands_.add({.id = "selection.clear",
                  .title = "Clear selection",
-                 .group = "Go",
+                 .group = "Analyze",
                  .keys = {ImGuiKey_Escape},
                  .run =
                      [this](const argument&) {
@@ -167,7 +167,7 @@ void application::add_selection_commands() {
                      [this] {
                        return palette_open_ || quit_asked_ || close_asked_ != document_id::none || keys_open_ ||
                               words_open_ || about_open_ || paths_.is_open() || record_dialog_.is_open() ||
-                              !notice_.empty() || !told_.empty() || cancellable() != nullptr || ready_to_clear();
+                              !notice_.empty() || !reported_.empty() || cancellable() != nullptr || ready_to_clear();
                      }});
   commands_.add({.id = "selection.set",
                  .run =
@@ -179,19 +179,18 @@ void application::add_selection_commands() {
                        }
                      },
                  .enabled = ready});
-  // For links of a panel that stays in front.
+  // Used by links in a panel that should stay in front.
   commands_.add({.id = "selection.mark",
                  .run =
                      [this](const argument& with) {
-                       if (const auto* range = std::get_if<query::time_range>(&with);
-                           range != nullptr && range->length() > 0)
+                       if (const auto* range = std::get_if<time_range>(&with); range != nullptr && range->length() > 0)
                          session_.mark(*range);
                      },
                  .enabled = ready});
   commands_.add({.id = "selection.range",
                  .run =
                      [this](const argument& with) {
-                       if (const auto* range = std::get_if<query::time_range>(&with);
+                       if (const auto* range = std::get_if<time_range>(&with);
                            range != nullptr && range->length() > 0) {
                          session_.select_range(*range);
                          bring_forward(topic::range);
@@ -202,7 +201,7 @@ void application::add_selection_commands() {
 
 void application::add_window_commands() {
   commands_.add({.id = "window.palette",
-                 .title = "Find a command...",
+                 .title = "Find command...",
                  .group = "View",
                  .icon = icon::search,
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_P},
@@ -240,7 +239,7 @@ void application::add_window_commands() {
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_Minus, ImGuiMod_Ctrl | ImGuiKey_KeypadSubtract},
                  .run = [resize](const argument&) { resize(1 / 1.1F); }});
   commands_.add({.id = "window.normal_text",
-                 .title = "Normal text size",
+                 .title = "Default text size",
                  .group = "View",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_0},
                  .run = [resize](const argument&) { resize(0); }});
@@ -268,8 +267,9 @@ void application::add_window_commands() {
     const char* right;
     float share;
   };
-  // `window.reset_layout` is the first one: the panels as at the first start.
-  for (const layout& each : {layout{"window.reset_layout", "Reset the layout", "", "", usual_below_share},
+  // `window.reset_layout` comes first; it arranges the panels as they are when the window is started for the first
+  // time.
+  for (const layout& each : {layout{"window.reset_layout", "Reset layout", "", "", usual_below_share},
                              layout{"layout.memory", "Layout: memory", "Memory over time", "Summary", 0.50F},
                              layout{"layout.transfers", "Layout: transfers", "Transfers", "Statistics", 0.45F},
                              layout{"layout.timeline", "Layout: timeline", "Search", "Details", 0.18F},
@@ -278,11 +278,11 @@ void application::add_window_commands() {
                      arrange(each.below, each.right, each.share);
                    }});
   commands_.add({.id = "help.keys",
-                 .title = "Keys and mouse",
+                 .title = "Keyboard and mouse",
                  .group = "Help",
                  .keys = {ImGuiKey_F1, ImGuiMod_Shift | ImGuiKey_Slash},
                  .run = [this](const argument&) { keys_open_ = !keys_open_; }});
-  commands_.add({.id = "help.words", .title = "What the words mean", .group = "Help", .run = [this](const argument&) {
+  commands_.add({.id = "help.words", .title = "Glossary", .group = "Help", .run = [this](const argument&) {
                    words_open_ = !words_open_;
                  }});
   commands_.add({.id = "help.about", .title = "About Sluice", .group = "Help", .run = [this](const argument&) {
@@ -290,7 +290,7 @@ void application::add_window_commands() {
                  }});
 }
 
-/// Closes what lies above the panels, one thing a call. False if there is nothing.
+/// Closes the topmost dialog, notice or pop-up above the panels. Returns false if there is none.
 bool application::close_topmost() {
   for (bool* open : {&palette_open_, &quit_asked_, &keys_open_, &words_open_, &about_open_})
     if (*open) {
@@ -306,7 +306,7 @@ bool application::close_topmost() {
     record_dialog_.close();
     return true;
   }
-  told_.clear();
+  reported_.clear();
   if (notice_.empty()) return false;
   notice_.clear();
   return true;
@@ -317,7 +317,7 @@ bool application::ready_to_clear() const {
          (session_.range() || session_.moment() || session_.selected().kind != selection_kind::none);
 }
 
-/// The folder of the file opened last.
+/// The folder of the file that was opened last.
 std::string application::last_folder() const {
   std::error_code failed;
   for (const std::string& path : settings_.recent()) {
@@ -330,7 +330,8 @@ std::string application::last_folder() const {
 void application::choose_file() {
   if (options_.around.choose_file) return options_.around.choose_file();
   if (!pfd::settings::available()) return paths_.open(last_folder());
-  // A dialog that is open already may lie behind the window, and cannot be raised: a new one comes to the front.
+  // A dialog that is already open may be behind the window and cannot be raised, so it is replaced by a new one, which
+  // comes to the front.
   if (dialog_) dialog_->dialog.kill();
   dialog_ = std::make_shared<file_dialog>(file_dialog{
       pfd::open_file("Open a recording", last_folder(), {"Recordings", recording_patterns, "All files", "*"})});
@@ -343,13 +344,14 @@ void application::take_chosen_file() {
   for (const std::string& path : chosen) open(path);
 }
 
-/// Copies the active document's file. A demo's or the window's own recording is deleted when it is closed.
+/// Copies the active document's file to `to`. The document may be a demo's recording, whose file is deleted when the
+/// document is closed.
 void application::save_recording(const std::string& to) {
   auto place = replacement::of_file(to);
   std::error_code failed;
   if (const auto& source = session_.active()->source; place && source) {
     if (const auto copied = copy_bytes(*source, place->descriptor()); !copied) {
-      notice_ = "the recording cannot be saved as " + to + ": " + copied.error().to_string();
+      notice_ = "The recording cannot be saved as " + to + ": " + copied.error().to_string();
       return;
     }
   } else if (place) {
@@ -357,7 +359,7 @@ void application::save_recording(const std::string& to) {
     std::filesystem::copy_file(session_.active()->path, place->path(), over, failed);
   }
   if (!place || failed) {
-    notice_ = place ? "the recording cannot be saved as " + to + ": " + failed.message() : place.error().to_string();
+    notice_ = place ? "The recording cannot be saved as " + to + ": " + failed.message() : place.error().to_string();
     return;
   }
   if (auto done = place->commit(); !done) {
@@ -373,12 +375,13 @@ void application::choose_sources() {
   if (!sources_dialog_) {
     if (!pfd::settings::available()) {
       notice_ =
-          "no dialog to choose a folder with is installed here: install zenity or kdialog, or start the window as "
-          "`sluice FILE --sources-from FOLDER`";
+          "No dialog for choosing a folder is installed on this machine: install zenity or kdialog, or start the "
+          "window "
+          "with `sluice FILE --sources-from FOLDER`";
       return;
     }
     sources_dialog_ =
-        std::make_shared<folder_dialog>(folder_dialog{pfd::select_folder("Look for sources and symbols in", "")});
+        std::make_shared<folder_dialog>(folder_dialog{pfd::select_folder("Folder with sources and symbols", "")});
     return;
   }
   if (!sources_dialog_->dialog.ready(0)) return;

@@ -16,7 +16,8 @@
 namespace sluice::gui {
 namespace {
 
-/// Begins a small window in the center, with a close button. Call `end_dialog` whatever this returns.
+/// Begins a small window with a close button in the center of the main window. Always call `end_dialog` afterwards,
+/// whatever this returns.
 bool begin_dialog(const view_context& with, const char* title, bool* open) {
   ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
   keep_on_screen(with, title);
@@ -103,8 +104,8 @@ void application::draw_menu_bar() {
   }
   menu("Timeline");
   menu("Memory");
-  if (ImGui::BeginMenu("Go")) {
-    menu_entries("Go");
+  if (ImGui::BeginMenu("Analyze")) {
+    menu_entries("Analyze");
     ImGui::Separator();
     menu("Compare");
     menu("Notes");
@@ -127,7 +128,7 @@ void application::draw_menu_bar() {
   ImGui::EndMainMenuBar();
 }
 
-/// Right side of the menu bar: the device, whether it is simulated, and whether the recording is live.
+/// Draws the right side of the menu bar: the device, whether it is simulated, and whether the recording is live.
 void application::draw_status() {
   const document* shown = session_.active();
   if (shown == nullptr || !shown->engine) return;
@@ -141,8 +142,8 @@ void application::draw_status() {
   if (snapshot->simulated()) badges.push_back({std::string(icon::flask) + "  simulated device", with.colours.warning});
   if (shown->live) badges.push_back({std::string(icon::live) + "  live", with.colours.failure});
   if (!snapshot->complete() && !shown->live)
-    badges.push_back({std::string(icon::warning) + "  never closed", with.colours.warning});
-  const std::string device = analysis::device_names(snapshot->tables(), !snapshot->simulated());
+    badges.push_back({std::string(icon::warning) + "  not closed", with.colours.warning});
+  const std::string device = index::device_names(snapshot->tables(), !snapshot->simulated());
   if (!device.empty()) badges.push_back({device, with.colours.muted});
   if (badges.empty()) return;
   float width = 0;
@@ -225,7 +226,7 @@ void application::draw_palette() {
   const bool chosen =
       ImGui::InputTextWithHint("##find", "Type a command", &palette_text_, ImGuiInputTextFlags_EnterReturnsTrue);
   std::vector<const command*> found;
-  for (const int wanted : {2, 1})  // The better matches first.
+  for (const int wanted : {2, 1})  // List better matches first.
     for (const command& each : commands_.all())
       if (!each.title.empty() && commands_.enabled(each) && match_of(each, palette_text_) == wanted)
         found.push_back(&each);
@@ -262,7 +263,7 @@ void application::draw_palette() {
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   if (run == nullptr) return;
-  // The command may act on what had the focus before.
+  // The command may act on the window that had the focus before the palette.
   if (ImGuiWindow* before = ImGui::FindWindowByID(palette_over_)) ImGui::FocusWindow(before);
   commands_.invoke(run->id);
 }
@@ -270,24 +271,24 @@ void application::draw_palette() {
 void application::draw_keys() {
   if (!keys_open_) return;
   const view_context with = context();
-  if (begin_dialog(with, "Keys and mouse", &keys_open_)) {
+  if (begin_dialog(with, "Keyboard and mouse", &keys_open_)) {
     const float column = with.px(150);
     heading(with, "Mouse on the timeline");
-    tip_field(with, "wheel", "zoom at the cursor", column);
-    tip_field(with, "Ctrl + wheel", "scroll the tracks; also the wheel over their names", column);
-    tip_field(with, "Shift + wheel", "move along the time", column);
+    tip_field(with, "wheel", "zoom around the cursor", column);
+    tip_field(with, "Ctrl + wheel", "scroll the tracks; also the plain wheel over their names", column);
+    tip_field(with, "Shift + wheel", "pan", column);
     tip_field(with, "click", "select a box; the memory map shows that moment", column);
     tip_field(with, "drag", "select a range", column);
-    tip_field(with, "right drag", "move along the time; also the middle button", column);
-    tip_field(with, "double-click", "zoom to a box; on memory, list its blocks; else show all", column);
-    heading(with, "Keys on the timeline, after a click on it");
-    tip_field(with, "Left, Right", "move along the time", column);
+    tip_field(with, "right drag", "pan; also with the middle button", column);
+    tip_field(with, "double-click", "zoom to a box; on memory, list its blocks; elsewhere, show all", column);
+    heading(with, "Keys on the timeline (click it first)");
+    tip_field(with, "Left, Right", "pan", column);
     tip_field(with, "Up, Down", "scroll the tracks", column);
-    heading(with, "Rows of tables, after a click on one");
-    tip_field(with, "Up, Down", "go to another row", column);
-    tip_field(with, "Shift + Up, Down", "select rows; also Shift + click, Ctrl + click for one more", column);
-    tip_field(with, "Menu, Shift+F10", "what can be done with the row; also a right click, as on boxes", column);
-    heading(with, "Keys of commands: click one, then press another");
+    heading(with, "Rows of tables (click one first)");
+    tip_field(with, "Up, Down", "move to another row", column);
+    tip_field(with, "Shift + Up, Down", "select rows; also Shift + click, or Ctrl + click to add one", column);
+    tip_field(with, "Menu, Shift+F10", "open the row's menu; also a right click, as on boxes", column);
+    heading(with, "Command keys: click one, then press the new key");
     for (const command& each : commands_.all())
       if (!each.title.empty() && (!each.keys.empty() || each.remapped)) draw_key_of(each, column);
     take_new_key();
@@ -308,8 +309,8 @@ void application::draw_key_of(const command& each, float column) {
   ImGui::PopID();
 }
 
-/// Gives the next key to the command that waits for one, and takes it from another that has it. Escape: no change;
-/// Backspace: no key.
+/// Assigns the next key pressed to the command that waits for one, and removes the key from any other command. Escape
+/// changes nothing; Backspace removes the command's key.
 void application::take_new_key() {
   if (new_key_for_.empty()) return;
   const ImGuiIO& io = ImGui::GetIO();
@@ -334,12 +335,12 @@ void application::take_new_key() {
   }
 }
 
-/// The glossary, whole.
+/// Draws the whole glossary.
 void application::draw_words() {
   if (!words_open_) return;
   const view_context with = context();
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  if (begin_dialog(with, "What the words mean", &words_open_)) {
+  if (begin_dialog(with, "Glossary", &words_open_)) {
     const float width = std::min(with.px(520), viewport->Size.x - with.px(80));
     for (const term& each : all_terms()) {
       heading(with, each.name);
@@ -357,21 +358,21 @@ void application::draw_about() {
   if (begin_dialog(with, "About Sluice", &about_open_)) {
     heading(with, std::string("Sluice ") + version());
     ImGui::TextUnformatted("A profiler for GPU memory and transfers. Apache-2.0.");
-    ImGui::TextDisabled("%s", "Dear ImGui, GLFW, Roboto and Font Awesome are part of this program.");
+    ImGui::TextDisabled("%s", "This program includes Dear ImGui, GLFW, Roboto and Font Awesome.");
   }
   end_dialog();
 }
 
 void application::tell(std::string message) {
-  told_ = std::move(message);
-  told_at_ = ImGui::GetTime();
+  reported_ = std::move(message);
+  reported_at_ = ImGui::GetTime();
 }
 
 void application::draw_notice() {
-  constexpr double told_for = 15;  // seconds; then gone with the next frame
-  if (ImGui::GetTime() - told_at_ > told_for) told_.clear();
+  constexpr double reported_for = 15;  // seconds; after that, the next frame removes the text
+  if (ImGui::GetTime() - reported_at_ > reported_for) reported_.clear();
   const bool failed = !notice_.empty();
-  std::string& shown = failed ? notice_ : told_;
+  std::string& shown = failed ? notice_ : reported_;
   if (shown.empty()) return;
   const view_context with = context();
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
@@ -399,14 +400,14 @@ void application::draw_notice() {
   ImGui::PopStyleColor(2);
 }
 
-/// Shows the progress of an import or summary, and a button to cancel it.
+/// Draws the progress of an import or summary, with a button to cancel it.
 void application::draw_opening() {
   const float done = session_.opening_progress();
   if (done <= 0) return;
   const view_context with = context();
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(with.px(420), viewport->Size.x - with.px(24));
-  const float above_notice = notice_.empty() && told_.empty() ? 0 : with.px(56);
+  const float above_notice = notice_.empty() && reported_.empty() ? 0 : with.px(56);
   ImGui::SetNextWindowPos(
       {viewport->Pos.x + viewport->Size.x * 0.5F, viewport->Pos.y + viewport->Size.y - with.px(14) - above_notice},
       ImGuiCond_Always, {0.5F, 1});

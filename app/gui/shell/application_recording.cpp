@@ -1,5 +1,5 @@
-// Demos and recordings of the user's programs: how they start, what is shown meanwhile, and what becomes of them when the
-// window closes.
+// Demos and recordings of the user's programs: how they start, what the window shows meanwhile, and what happens to
+// them when the window is closed.
 #include <algorithm>
 #include <filesystem>
 
@@ -37,14 +37,14 @@ void application::add_recording_commands() {
                  .run = [this](const argument&) { record_dialog_.open(); },
                  .enabled = [this] { return options_.around.starts_programs; }});
   commands_.add({.id = "record.stop",
-                 .title = "End the demo or the recorded program",
+                 .title = "End demo or recorded program",
                  .group = "Demo",
                  .words = "stop recording",
                  .icon = icon::stop,
                  .run = [this](const argument&) { recorder_.stop(); },
                  .enabled = [this] { return recorder_.running() && !recorder_.stopping(); }});
   commands_.add({.id = "record.output",
-                 .title = "Output of the recorded program",
+                 .title = "Show program output",
                  .group = "File",
                  .words = "stdout stderr log",
                  .icon = icon::file,
@@ -95,7 +95,7 @@ void application::follow_recorder() {
   }
   if (shown != nullptr && shown->ready() && !recording_shown_) {
     recording_shown_ = true;
-    record_dialog_.close();  // It covers what is recorded. Opened again, it has the program's output.
+    record_dialog_.close();  // The dialog would cover the recording. Opened again, it shows the output.
   }
   if (shown != nullptr && !shown->removed_at_close && recorder_.is_demo()) {
     shown->removed_at_close = true;
@@ -121,8 +121,8 @@ void application::follow_end_of_recording(const document* shown) {
   if (recorder_.exit_status() != 0 && !recorder_.stopping()) {
     const std::string words = recorder_.last_words();
     const std::string why = words.empty() ? "exit status " + std::to_string(recorder_.exit_status()) : words;
-    if (recorder_.is_demo()) notice_ = "the demo " + recorder_.name() + " failed: " + why;
-    // A program may fail and leave a good recording: its summary says how it ended.
+    if (recorder_.is_demo()) notice_ = "The demo " + recorder_.name() + " failed: " + why;
+    // A program that fails may leave a good recording, whose summary shows how the program ended.
     if (!recorder_.is_demo() && shown == nullptr) notice_ = recorder_.name() + ": " + why;
   }
   if (!recorder_.is_demo()) {
@@ -147,7 +147,7 @@ application::recording_bar application::measure_recording_bar(const view_context
   return made;
 }
 
-/// In the toolbar: what runs, how far it is, its output, and how to stop it.
+/// Draws into the toolbar: the running program, its progress, its output, and a button to stop the program.
 void application::draw_recording_bar() {
   if (!recorder_.running()) return;
   const view_context with = context();
@@ -173,7 +173,7 @@ void application::draw_recording_bar() {
   stop_button(with, recorder_);
 }
 
-/// A demo's recording that goes with the window, and of which no copy was saved.
+/// The open recording of a demo that would be lost with the window because no copy was saved; null if there is none.
 const document* application::unsaved_demo() const {
   const auto found = std::find_if(session_.all().begin(), session_.all().end(),
                                   [](const auto& each) { return each->removed_at_close && !each->copied; });
@@ -181,7 +181,9 @@ const document* application::unsaved_demo() const {
 }
 
 void application::quit() {
-  if (quit_when_stopped_) closing_ = true;  // Asked twice: it does not wait for the program any longer.
+  if (quit_when_stopped_)
+    closing_ = true;  // On the second request, the window does not wait for the program any
+                      // longer.
   quit_asked_ = !closing_ && (recorder_.records_program() || unsaved_demo() != nullptr);
   closing_ = !quit_asked_;
 }
@@ -196,7 +198,8 @@ void application::close(document_id which) {
   }
 }
 
-/// After "Save...": goes on when the copy is there, and stays if none was made.
+/// Completes a "Save..." before closing: closes the document once the copy is saved, or keeps it open if no copy was
+/// saved.
 void application::follow_leaving() {
   if (leaves_when_saved_ == document_id::none || paths_.is_open()) return;
   const document* const left = session_.find(std::exchange(leaves_when_saved_, document_id::none));
@@ -208,8 +211,8 @@ void application::follow_leaving() {
 
 namespace {
 
-/// A question in the middle of the window. `open` null: it has no button to close it.
-void begin_question(const view_context& with, const char* title, bool* open) {
+/// Begins a confirmation in the center of the window. If `open` is null, the confirmation has no close button.
+void begin_query(const view_context& with, const char* title, bool* open) {
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(with.px(520), viewport->Size.x - with.px(24));
   ImGui::SetNextWindowPos(viewport->GetCenter(), ImGuiCond_Always, {0.5F, 0.5F});
@@ -223,7 +226,7 @@ void begin_question(const view_context& with, const char* title, bool* open) {
   ImGui::PushTextWrapPos(0);
 }
 
-void end_question() {
+void end_query() {
   ImGui::PopTextWrapPos();
   ImGui::End();
   ImGui::PopStyleVar();
@@ -235,17 +238,18 @@ void end_question() {
 void application::draw_quit() {
   if (!quit_asked_) return;
   const document* demo = unsaved_demo();
-  // The program may have ended while the question was open: then its recording is whole, and nothing is to be asked.
+  // The program may have ended while the confirmation was open. Its recording is then complete, so there is nothing to
+  // confirm.
   quit_asked_ = recorder_.records_program() || demo != nullptr;
   if (!quit_asked_) return;
   const view_context with = context();
-  begin_question(with, "Quit", &quit_asked_);
+  begin_query(with, "Quit", &quit_asked_);
   if (recorder_.records_program()) {
     draw_quit_of_recording(with);
   } else {
-    draw_question_of_demo(with, *demo, true);
+    draw_query_of_demo(with, *demo, true);
   }
-  end_question();
+  end_query();
 }
 
 void application::draw_close() {
@@ -254,34 +258,34 @@ void application::draw_close() {
   if (close_asked_ == document_id::none) return;
   const view_context with = context();
   bool open = true;
-  begin_question(with, "Close", &open);
-  draw_question_of_demo(with, *asked, false);
-  end_question();
+  begin_query(with, "Close", &open);
+  draw_query_of_demo(with, *asked, false);
+  end_query();
   if (!open) close_asked_ = document_id::none;
 }
 
 void application::draw_quit_of_recording(const view_context& with) {
   ImGui::TextUnformatted(printable(recorder_.name() + " is being recorded.").c_str());
   ImGui::TextUnformatted(
-      printable("Quitting ends the program. What was recorded so far stays in " + recorder_.recording()).c_str());
+      printable("Quitting ends the program. The recording so far stays in " + recorder_.recording()).c_str());
   ImGui::Dummy({0, with.px(4)});
   if (ImGui::Button("End the program and quit")) {
     recorder_.stop();
     quit_when_stopped_ = true;
     quit_asked_ = false;
-    tell("The window closes when the program has ended. Quit again to close it now.");
+    tell("The window closes once the program has ended. Quit again to close it now.");
   }
   ImGui::SameLine();
-  const float next = ImGui::CalcTextSize("Keep recording, do not quit").x + with.px(20);
+  const float next = ImGui::CalcTextSize("Keep recording").x + with.px(20);
   if (ImGui::GetContentRegionAvail().x < next) ImGui::NewLine();
-  if (ImGui::Button("Keep recording, do not quit")) quit_asked_ = false;
+  if (ImGui::Button("Keep recording")) quit_asked_ = false;
 }
 
-void application::draw_question_of_demo(const view_context& with, const document& demo, bool quits) {
+void application::draw_query_of_demo(const view_context& with, const document& demo, bool quits) {
   const document_id id = demo.id;
   ImGui::TextUnformatted(demo.title.c_str());
-  ImGui::TextUnformatted(quits ? "This recording is not saved: it is deleted when the window closes."
-                               : "This recording is not saved: it is deleted when it is closed.");
+  ImGui::TextUnformatted(quits ? "This recording is not saved and will be deleted when the window closes."
+                               : "This recording is not saved and will be deleted when you close it.");
   ImGui::Dummy({0, with.px(4)});
   bool answered = false;
   const bool runs = demo.live && recorder_.running() && demo.path == recorder_.recording();
@@ -298,7 +302,7 @@ void application::draw_question_of_demo(const view_context& with, const document
   if (ImGui::Button("Discard")) {
     if (runs) recorder_.stop();
     session_.close(id);
-    if (quits) return quit();  // There may be another.
+    if (quits) return quit();  // There may be another recording to confirm.
     answered = true;
   }
   ImGui::SameLine();

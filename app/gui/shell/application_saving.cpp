@@ -1,4 +1,4 @@
-// Copying and saving what panels show: tables, texts, pictures.
+// Copying and saving the content of panels: tables, texts, pictures.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,19 +11,19 @@
 namespace sluice::gui {
 namespace {
 
-/// Returns the path.
+/// Writes `text` to a file, and returns the file's path.
 result<std::string> write_text(const std::string& text, const std::string& path) {
   auto place = replacement::of_file(path);
   if (!place) return tl::unexpected(place.error());
   std::ofstream file(place->path(), std::ios::binary);
   file << text;
   file.close();
-  if (!file) return fail(error_code::io, "the table cannot be written", path);
+  if (!file) return fail(error_code::io, "the file cannot be written", path);
   if (auto done = place->commit(); !done) return tl::unexpected(done.error());
   return path;
 }
 
-/// "Copies by line" as a part of a file's name.
+/// A panel's name as a part of a file name: "copies-by-line" for "Copies by line".
 std::string file_name_of(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c == ' ' || c == '/' || c == ','; }, '-');
@@ -46,7 +46,7 @@ std::string application::name_to_save() const {
 void application::add_saving_commands() {
   const auto has_document = [this] { return session_.active() != nullptr; };
   commands_.add({.id = "file.save_picture",
-                 .title = "Save a picture of the window...",
+                 .title = "Save window as picture...",
                  .group = "File",
                  .words = "export png image screenshot",
                  .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
@@ -57,7 +57,7 @@ void application::add_saving_commands() {
                      ask_where_to_save(name_to_save() + ".png", "file.save_picture");
                    }
                  }});
-  // Of one panel, whose name is the argument; then with the path.
+  // Saves one panel, whose name is the argument. The command that follows gets the path.
   commands_.add({.id = "panel.save_picture",
                  .run =
                      [this](const argument& with) {
@@ -84,7 +84,7 @@ void application::add_saving_commands() {
                      },
                  .enabled = has_document});
   commands_.add({.id = "row.copy",
-                 .title = "Copy the row",
+                 .title = "Copy",
                  .group = "Edit",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_C, ImGuiMod_Ctrl | ImGuiKey_Insert},
                  .enabled = has_document});
@@ -94,7 +94,7 @@ void application::add_saving_commands() {
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_A},
                  .enabled = has_document});
   commands_.add({.id = "table.save_focused",
-                 .title = "Save the table as CSV...",
+                 .title = "Save table as CSV...",
                  .group = "File",
                  .words = "export",
                  .enabled = has_document});
@@ -116,7 +116,8 @@ void application::add_saving_commands() {
                        table_to_save_.clear();
                      },
                  .enabled = [this] { return !table_to_save_.empty(); }});
-  // Where a view asks for a path itself: the table's name is that of the file, its text the command that takes the path.
+  // Used by views that ask for a path themselves. In the argument, the table's name is the file name, and its text is
+  // the id of the command that gets the path.
   commands_.add({.id = "file.ask_path", .run = [this](const argument& with) {
                    if (const auto* asked = std::get_if<table_text>(&with)) ask_where_to_save(asked->name, asked->csv);
                  }});
@@ -132,7 +133,7 @@ void application::follow_saving() {
   }
 }
 
-/// Picks the tables that answer in this frame, from those that the last frame drew.
+/// Chooses the tables that handle the requests of this frame. Only tables drawn in the last frame can be chosen.
 void application::choose_table() {
   tables_.choice.begin_frame();
   const unsigned chosen = tables_.choice.of_chosen_row();
@@ -140,10 +141,10 @@ void application::choose_table() {
   tables_.to_select = commands_.just_ran("row.select_all") ? chosen : 0;
   tables_.to_save = commands_.just_ran("table.save_focused") ? tables_.choice.nearest() : 0;
   if (commands_.just_ran("table.save_focused") && tables_.to_save == 0)
-    notice_ = "no panel on the screen has a table: bring one to the front that has, such as Blocks";
+    notice_ = "No visible panel has a table. Bring one to the front that has, such as Blocks.";
 }
 
-/// A right click beside the items of a panel, or on its tab.
+/// Opens the panel's menu if the user right-clicks the panel beside its items, or its tab.
 void application::draw_panel_menu(const view& of, const view_context& with, bool on_tab) {
   ImGui::PushID("panel menu");
   const bool beside = ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&

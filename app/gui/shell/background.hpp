@@ -11,12 +11,13 @@
 
 namespace sluice::gui {
 
-/// A value that is found on a thread of its own (where there are threads), so that no frame waits for a file system. One
-/// at a time; use from one thread. The destructor waits for the end.
+/// Computes a value on its own thread (where threads are available), so that no frame waits for a file system. Runs one
+/// computation at a time; use from one thread. The destructor waits until the computation ends.
 template <class Value>
 class background {
  public:
-  /// Starts `find`. Nothing if one is running, or if no thread is available: then try again later.
+  /// Starts `find`. Does nothing if a computation is running or no thread is available; the caller should then try
+  /// again later.
   void start(std::function<Value()> find) {
     if (running()) return;
     try {
@@ -26,7 +27,7 @@ class background {
     }
   }
   [[nodiscard]] bool running() const { return found_.valid(); }
-  /// The value, once, when it is found.
+  /// Returns the value when it is ready, once; until then and afterwards, nullopt.
   [[nodiscard]] std::optional<Value> take() {
     if (!running() || found_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
     return found_.get();

@@ -13,7 +13,7 @@
 namespace sluice::gui {
 namespace {
 
-// ImGui's names of these keys are those of its constants.
+// Keys whose ImGui names, which are those of its constants, differ from the names shown to the user.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 16> key_names = {{{"LeftArrow", "Left"},
                                                                                       {"RightArrow", "Right"},
                                                                                       {"UpArrow", "Up"},
@@ -72,7 +72,7 @@ bool command_registry::just_ran(std::string_view id) const {
 }
 
 void command_registry::take_keys() const {
-  // Keys belong to an open menu or pop-up, which Escape closes.
+  // While a menu or pop-up is open, it gets all keys; Escape closes it.
   if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
   for (const command& what : commands_)
     for (const ImGuiKeyChord chord : what.keys) {

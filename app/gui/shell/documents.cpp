@@ -10,7 +10,7 @@
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/import/import.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/query/elsewhere/answerer.hpp"
 #include "core/remote/address.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -18,24 +18,24 @@
 namespace sluice::gui {
 namespace {
 
-/// Per document: cache for chunks that are read again.
+/// Size of each document's cache of chunks that are read repeatedly.
 constexpr std::size_t chunk_cache_bytes = std::size_t{32} << 20;
 
 constexpr std::size_t history_limit = 200;
-constexpr query::time_ns narrowest = 10;  // ns across the window; with less, a pixel is below a nanosecond
+constexpr time_ns narrowest = 10;  // ns across the window; below this, a pixel is shorter than 1 ns
 
-/// The whole range with a small margin, so that the first and last event do not touch the frame.
-query::time_range with_margin(query::time_range span) {
-  const query::time_ns air = std::max<query::time_ns>(span.length() / 100, 1);
+/// Adds a small margin to a range, so that the first and the last event do not touch the frame.
+time_range with_margin(time_range span) {
+  const time_ns air = std::max<time_ns>(span.length() / 100, 1);
   return {span.begin - air, span.end + air};
 }
 
-/// What a view opens on: the active time with 5 % of air on either side. A program may import libraries for seconds
-/// before it uses the GPU.
-query::time_range first_view(const document& of) {
-  const query::time_range whole = with_margin(of.span);
+/// The initial visible range: the active time with a margin of 5 % on either side. The whole recording would be a bad
+/// choice, because a program may import libraries for seconds before it uses the GPU.
+time_range first_view(const document& of) {
+  const time_range whole = with_margin(of.span);
   if (of.active.length() <= 0) return whole;
-  const query::time_ns air = of.active.length() / 20 + 1;
+  const time_ns air = of.active.length() / 20 + 1;
   return {std::max(whole.begin, of.active.begin - air), std::min(whole.end, of.active.end + air)};
 }
 
@@ -45,19 +45,19 @@ struct documents::load {
   document_id id{};
   std::string path;
   bool live = false;
-  std::shared_ptr<trace::byte_source> found;  ///< Where the bytes are, if not in the file at `path`.
+  std::shared_ptr<trace::byte_source> found;  ///< The recording's bytes; null if they are in the file at `path`.
   std::atomic<bool> finished = false;
   std::atomic<bool> cancelled = false;
   std::atomic<float> progress = 0;
-  std::atomic<const char*> unfinished = nullptr;  ///< Why it is being summarized.
+  std::atomic<const char*> unfinished = nullptr;  ///< Why the recording is summarized; null if it is not.
   result<std::shared_ptr<trace::file>> opened = nullptr;
-  std::string title;                           ///< Of what was opened by an address.
-  std::shared_ptr<trace::byte_source> source;  ///< Likewise.
-  std::shared_ptr<query::answerer> answerer;   ///< Likewise.
+  std::string title;                           ///< Set only for a document opened by an address.
+  std::shared_ptr<trace::byte_source> source;  ///< Set only for a document opened by an address.
+  std::shared_ptr<query::answerer> answerer;   ///< Set only for a document opened by an address.
   worker_thread worker;
 
   result<std::shared_ptr<trace::file>> open_by_address(const trace::reader_options& reading) {
-    progress = 0.01F;  // Shows that something happens, and a button to cancel it.
+    progress = 0.01F;  // Makes the window show a progress bar, and a button to cancel.
     auto reached = remote::open_address(path, reading, [this] { return cancelled.load(); });
     if (!reached) return tl::unexpected(reached.error());
     title = reached->title;
@@ -84,11 +84,12 @@ struct documents::load {
     }
     if (!opened || answerer) return;
     const auto trace = (*opened)->latest();
-    const analysis::unfinished_options how{
+    const summary::unfinished_options how{
         .memory_bytes = memory_bytes, .cancelled = [this] { return cancelled.load(); }, .progress = tell};
-    if (analysis::wants_summing_up(*trace, how))
-      unfinished = trace->growing() ? " is still written; summing up what there is" : " was cut short; summing it up";
-    const auto summed = analysis::summed_up(trace, how);
+    if (summary::wants_summing_up(*trace, how))
+      unfinished =
+          trace->growing() ? " is still being written: summarizing it so far" : " was cut short: summarizing it";
+    const auto summed = summary::summed_up(trace, how);
     if (summed) {
       (*opened)->adopt(*summed);
     } else {
@@ -132,7 +133,7 @@ void documents::reopen() {
   if (shown == nullptr) return;
   const std::string path = shown->path;
   const bool live = shown->live;
-  shown->removed_at_close = false;  // A demo's scratch file is opened again, so keep it.
+  shown->removed_at_close = false;  // A demo's scratch file is about to be opened again, so keep it.
   close(shown->id);
   open(path, live);
 }
@@ -160,7 +161,7 @@ void documents::take_loads() {
   for (auto& ready : loads_) {
     if (!ready->finished) continue;
     if (!ready->opened && ready->opened.error().code == error_code::cancelled) {
-      // Cancelled by the user.
+      // The user cancelled the opening.
     } else if (!ready->opened) {
       failures_.push_back(ready->opened.error());
     } else {
@@ -175,7 +176,7 @@ void documents::take_loads() {
           *ready->opened,
           query::engine_options{.wake = wake_, .memory_bytes = memory_bytes, .elsewhere = ready->answerer});
       made->live = made->engine->snapshot()->growing();
-      made->span = analysis::time_range_of(*made->engine->snapshot());
+      made->span = index::time_range_of(*made->engine->snapshot());
       made->active = made->span;
       made->visible = made->target = first_view(*made);
       documents_.push_back(std::move(made));
@@ -190,17 +191,17 @@ void documents::take_loads() {
 void documents::follow(document& which) {
   if (which.answerer && !which.cut_off && !which.answerer->alive()) {
     which.cut_off = true;
-    failures_.push_back({error_code::io, "the connection has ended: what came until then is shown", which.path,
+    failures_.push_back({error_code::io, "the connection was lost; only data received before that is shown", which.path,
                          error::no_offset, "open it again"});
   }
   if (which.live) which.engine->refresh();
   const auto shot = which.engine->snapshot();
   which.live = which.live && shot->growing();
-  which.span = analysis::time_range_of(*shot);
+  which.span = index::time_range_of(*shot);
   const auto about = which.about.ask(*which.engine, {});
   which.active = about && about->active.length() > 0 ? about->active : which.span;
   if (which.follows == view_follows::nothing) return;
-  const query::time_range now = which.follows == view_follows::everything ? with_margin(which.span) : first_view(which);
+  const time_range now = which.follows == view_follows::everything ? with_margin(which.span) : first_view(which);
   if (now == which.target) return;
   which.visible = which.target = now;
   if (which.id == active_) here_.visible = which.target;
@@ -213,11 +214,10 @@ bool documents::update(double seconds) {
   document* shown = active();
   if (shown != nullptr && shown->visible != shown->target) {
     const double share = animations ? 1 - std::exp(-seconds * 20) : 1;
-    const auto step = [share](query::time_ns from, query::time_ns to) {
-      return from + static_cast<query::time_ns>(static_cast<double>(to - from) * share);
+    const auto step = [share](time_ns from, time_ns to) {
+      return from + static_cast<time_ns>(static_cast<double>(to - from) * share);
     };
-    const query::time_range next{step(shown->visible.begin, shown->target.begin),
-                                 step(shown->visible.end, shown->target.end)};
+    const time_range next{step(shown->visible.begin, shown->target.begin), step(shown->visible.end, shown->target.end)};
     const auto near = static_cast<double>(shown->target.length()) / 2000;
     const bool arrived = std::fabs(static_cast<double>(next.begin - shown->target.begin)) < near &&
                          std::fabs(static_cast<double>(next.end - shown->target.end)) < near;
@@ -287,15 +287,15 @@ void documents::select(const selection& what) {
   if (here_.selected.document == document_id::none) here_.selected.document = active_;
 }
 
-void documents::select_range(std::optional<query::time_range> range) {
+void documents::select_range(std::optional<time_range> range) {
   if (range == here_.range) return;
   remember();
   here_.range = range;
 }
 
-void documents::mark(query::time_range range) {
+void documents::mark(time_range range) {
   if (!is_moment(range)) return select_range(range);
-  const query::time_ns middle = range.begin + range.length() / 2;
+  const time_ns middle = range.begin + range.length() / 2;
   if (!here_.range && here_.moment == middle) return;
   remember();
   here_.range.reset();
@@ -311,17 +311,17 @@ void documents::select_nothing() {
   here_.moment.reset();
 }
 
-query::time_range documents::clamp(query::time_range wanted, query::time_range span) {
-  const query::time_range whole = with_margin(span);
-  wanted = analysis::bounded(wanted);
-  const query::time_ns length = std::clamp(wanted.length(), std::min(narrowest, whole.length()), whole.length());
-  // Grow or shrink around the middle, then move back inside.
-  query::time_ns begin = wanted.begin + (wanted.length() - length) / 2;
+time_range documents::clamp(time_range wanted, time_range span) {
+  const time_range whole = with_margin(span);
+  wanted = bounded(wanted);
+  const time_ns length = std::clamp(wanted.length(), std::min(narrowest, whole.length()), whole.length());
+  // Change the length but keep the middle; then move the range back into the limits.
+  time_ns begin = wanted.begin + (wanted.length() - length) / 2;
   begin = std::clamp(begin, whole.begin, whole.end - length);
   return {begin, begin + length};
 }
 
-void documents::show(query::time_range visible, bool animate) {
+void documents::show(time_range visible, bool animate) {
   document* shown = active();
   if (shown == nullptr) return;
   shown->target = clamp(visible, shown->span);
@@ -332,7 +332,7 @@ void documents::show(query::time_range visible, bool animate) {
   here_.visible = shown->target;
 }
 
-void documents::go_to(query::time_range visible, bool animate) {
+void documents::go_to(time_range visible, bool animate) {
   remember();
   show(visible, animate);
 }

@@ -14,59 +14,61 @@
 
 namespace sluice::gui {
 
-/// What the visible range follows while a recording grows.
+/// What the visible range tracks while a recording grows.
 enum class view_follows : std::uint8_t {
   nothing,
-  active_time,  ///< As the view opens: the active time with some air.
+  active_time,  ///< The active time with a margin, as when the view opens.
   everything
 };
 
-/// An open recording. A worker thread opens the file; the document is created when that has succeeded.
+/// An open recording. A worker thread opens the file; the document is created once the file is open.
 struct document {
   document_id id{};
   std::string path;
-  std::string title;              ///< The file's name, printable; for the window title and menus.
-  bool live = false;              ///< The recording is still being written and the view follows it.
-  bool removed_at_close = false;  ///< A demo's scratch file: deleted when closed.
-  bool copied = false;            ///< A copy of it was saved.
-  // Of a recording that was opened by an address (core/remote/address.hpp).
-  std::shared_ptr<trace::byte_source> source;  ///< Its bytes; null: they are in the file `path`, or not here.
-  std::shared_ptr<query::answerer> answerer;   ///< Who has its rows, if these are not here; otherwise null.
-  bool cut_off = false;                        ///< `answerer` cannot be reached any more.
+  std::string title;              ///< The file's name, printable; used in the window title and in menus.
+  bool live = false;              ///< The recording is still being written, and the view follows it.
+  bool removed_at_close = false;  ///< The file is a demo's scratch file, which is deleted when the document is closed.
+  bool copied = false;            ///< The user has saved a copy.
+  // For a recording opened by an address (core/remote/address.hpp):
+  std::shared_ptr<trace::byte_source> source;  ///< The recording's bytes; null if they are in the file `path`, or not
+                                               ///< on this machine.
+  std::shared_ptr<query::answerer> answerer;   ///< Answers queries if the rows are not on this machine; otherwise null.
+  bool cut_off = false;                        ///< The connection of `answerer` is lost.
   std::unique_ptr<query::engine> engine;
-  query::time_range span;     ///< Of the whole recording; empty until known.
-  query::time_range active;   ///< From the first to the last device work or allocation; `span` until known.
-  query::time_range visible;  ///< The time range that the timeline shows.
-  query::time_range target;   ///< The range that the view is moving to.
+  time_range span;     ///< Time range of the whole recording; empty until known.
+  time_range active;   ///< From the first to the last device work or allocation; `span` until known.
+  time_range visible;  ///< The time range that the timeline shows.
+  time_range target;   ///< The range that the view is moving to.
   view_follows follows = view_follows::active_time;
-  query::slot<query::tracks_question> about;  ///< Tells the active time.
-  /// What panels group memory by if the user does not choose: `analysis::report::grouping`, once it is known. While the
-  /// recording grows it stays, until the user has it chosen anew. None: not known yet. Set by whichever panel is drawn
-  /// first (`grouping_of`).
+  query::slot<query::tracks_query> about;  ///< The query from whose result `active` is taken.
+  /// How panels group memory unless the user chooses: `metrics::report::grouping`. While the recording grows, the
+  /// grouping does not change unless the user chooses "automatic" again. None until known. The first panel that is
+  /// drawn sets it (`grouping_of`).
   mutable std::optional<symbols::attribution> grouping;
 
   [[nodiscard]] bool ready() const { return engine != nullptr && span.length() > 0; }
 };
 
-/// The open documents, the selection and the navigation history: all state of the window except ImGui's. Changed by
-/// commands, read by views. Use only on the window's thread.
+/// The open documents, the selection and the navigation history: all state of the window except ImGui's. Commands
+/// change this state, and views read it. Use only on the window's thread.
 class documents {
  public:
   /// `wake` must be callable from any thread.
   explicit documents(std::function<void()> wake);
   ~documents();
 
-  /// Starts to open `path`, or an address (core/remote/address.hpp), in the background: imports a foreign file first,
-  /// summarizes a large unfinished recording first. If it is open already, activates it instead, unless `live` (keep
-  /// reading appended data).
+  /// Starts to open `path`, or an address (core/remote/address.hpp), in the background. First imports a foreign file,
+  /// or summarizes a large unfinished recording. If the recording is already open, activates it instead, unless `live`.
+  /// `live`: keep reading data that is appended to the recording.
   void open(const std::string& path, bool live = false);
   /// Opens the active document again, with the current `sources_from`.
   void reopen();
   void close(document_id id);
   void activate(document_id id);
-  /// Finishes opened documents and updates live ones. Call once per frame. Returns true if something changed.
+  /// Completes documents that were opened in the background, and updates live documents. Call once per frame. Returns
+  /// true if something changed.
   bool update(double seconds);
-  /// Where there are no threads, works on answers until the time is over: call it between frames.
+  /// On platforms without threads, works on queries until the time `until`. Call between frames.
   void work_here(std::chrono::steady_clock::time_point until);
 
   [[nodiscard]] document* active();
@@ -77,64 +79,65 @@ class documents {
   [[nodiscard]] const std::vector<std::unique_ptr<document>>& all() const { return documents_; }
   [[nodiscard]] bool opening() const { return !loads_.empty(); }
   [[nodiscard]] const std::string& opening_path() const;
-  /// Progress of the import or summary, 0..1; 0 while the file is only being opened.
+  /// Progress of the import or summary, 0..1. 0 while the file is only being opened.
   [[nodiscard]] float opening_progress() const;
-  /// What is being done to the file, e.g. "Importing a.json".
+  /// Describes what is being done to the file, e.g. "Importing a.json".
   [[nodiscard]] std::string opening_words() const;
-  /// Cancels the files being opened; their import or summary ends soon after.
+  /// Cancels the opening of files. Their import or summary stops soon afterwards.
   void cancel_opening();
   /// True while a query of any document is running or a file is being opened.
   [[nodiscard]] bool busy() const;
 
-  /// The errors of files that could not be opened, and of connections that broke, since the last call.
+  /// Returns the errors since the last call: files that could not be opened, and lost connections.
   [[nodiscard]] std::vector<error> take_failures();
-  /// Called after a document was opened.
+  /// Called after a document has been opened.
   std::function<void(const document&)> opened;
-  /// Tells what the views of a document keep.
+  /// Called to get the view state to save for a document.
   std::function<kept_view(document_id)> kept;
 
   // The selection and its history.
   [[nodiscard]] const location& here() const { return here_; }
   [[nodiscard]] const selection& selected() const { return here_.selected; }
-  [[nodiscard]] const std::optional<query::time_range>& range() const { return here_.range; }
-  [[nodiscard]] const std::optional<query::time_ns>& moment() const { return here_.moment; }
-  /// Begins what the user does next: all changes until the next call are one step in the history. Without any call each
+  [[nodiscard]] const std::optional<time_range>& range() const { return here_.range; }
+  [[nodiscard]] const std::optional<time_ns>& moment() const { return here_.moment; }
+  /// Starts a user action: all changes until the next call form one step in the history. If this is never called, each
   /// change is a step of its own.
   void begin_action() { action_ = action::begun; }
-  /// True if a step was put into the history since `begin_action`.
+  /// True if a step was added to the history since `begin_action`.
   [[nodiscard]] bool in_step() const { return action_ == action::remembered; }
-  /// Changes the selection. `back` undoes this.
+  /// Changes the selection. `back` undoes the change.
   void select(const selection& what);
-  void select_range(std::optional<query::time_range> range);
-  /// Marks where something is: selects the range, or, if it is a moment (`is_moment`), sets the moment and selects no
-  /// range. `back` undoes this.
-  void mark(query::time_range range);
-  /// Selects nothing: neither an item, nor a range, nor a moment. One step in the history.
+  void select_range(std::optional<time_range> range);
+  /// Marks a place in time. If `range` is a moment (`is_moment`), sets the moment and clears the selected range;
+  /// otherwise selects the range. `back` undoes the change.
+  void mark(time_range range);
+  /// Clears the selected item, range and moment, as one step in the history.
   void select_nothing();
-  /// Sets the moment without a step in the history.
-  void set_moment(std::optional<query::time_ns> moment) { here_.moment = moment; }
-  /// The last request to bring something onto the screen; its number is 0 if there was none.
+  /// Sets the moment without adding a step to the history.
+  void set_moment(std::optional<time_ns> moment) { here_.moment = moment; }
+  /// The most recent request to bring something onto the screen. Its number is 0 if there was none.
   [[nodiscard]] const reveal_request& revealed() const { return revealed_; }
-  void reveal(const selection& what, query::time_range span, std::uint64_t track) {
+  void reveal(const selection& what, time_range span, std::uint64_t track) {
     revealed_ = {revealed_.number + 1, what, span, track};
   }
-  /// Moves the view: at once, or smoothly if `animate`. Not a step in the history.
-  void show(query::time_range visible, bool animate);
-  /// Moves the view as a step that `back` undoes.
-  void go_to(query::time_range visible, bool animate);
+  /// Moves the view to `visible`: smoothly if `animate`, otherwise at once. Adds no step to the history.
+  void show(time_range visible, bool animate);
+  /// Moves the view like `show`, as a step that `back` undoes.
+  void go_to(time_range visible, bool animate);
   [[nodiscard]] bool can_go_back() const { return !back_.empty(); }
   [[nodiscard]] bool can_go_forward() const { return !forward_.empty(); }
   void back();
   void forward();
   /// True while the view is moving.
   [[nodiscard]] bool moving() const;
-  /// Limits `wanted` to `span` with a margin, and to the narrowest allowed width.
-  [[nodiscard]] static query::time_range clamp(query::time_range wanted, query::time_range span);
+  /// Limits `wanted` to `span` with a margin, and to at least the smallest allowed width.
+  [[nodiscard]] static time_range clamp(time_range wanted, time_range span);
 
   bool animations = true;
-  std::vector<std::string> sources_from;  ///< For documents opened from now on: see trace::reader_options.
-  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> source_of;  ///< See `surroundings`.
-  std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< For each document opened from now on.
+  std::vector<std::string> sources_from;  ///< Applies to documents opened from now on; see trace::reader_options.
+  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> source_of;  ///< See `platform_services`.
+  std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Memory limit of each document opened from now
+                                                                    ///< on.
   bool memory_by_category = true;  ///< Memory tracks show the categories of framework blocks.
 
  private:

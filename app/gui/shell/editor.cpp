@@ -51,16 +51,15 @@ std::vector<std::string> editor_command(const std::string& editor, const std::st
 result<void> open_in_editor(const std::string& file, std::uint64_t line) {
   std::error_code failed;
   if (!is_absolute_path(file))
-    return fail(error_code::invalid_argument, "the recording does not know the whole path", file);
+    return fail(error_code::invalid_argument, "the recording does not contain the full path", file);
   if (!std::filesystem::is_regular_file(file, failed))
-    return fail(error_code::not_found, "there is no such file on this machine", file);
+    return fail(error_code::not_found, "no such file on this machine", file);
   const char* named = std::getenv("VISUAL");
   if (named == nullptr || *named == '\0') named = std::getenv("EDITOR");
   std::vector<std::string> words = editor_command(named == nullptr ? "" : named, file, line);
   if (words.empty())
-    return fail(error_code::invalid_argument, "no editor is named", file,
-                "set $VISUAL or $EDITOR, for example to code");
-  // The shell ends at once, so the editor is nobody's child that had to be waited for.
+    return fail(error_code::invalid_argument, "no editor is set", file, "set $VISUAL or $EDITOR, for example to code");
+  // The shell exits at once, so this process need not wait for the editor as for a child process.
   words.insert(words.begin(), {"/bin/sh", "-c", "\"$@\" &", "sh"});
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -68,7 +67,7 @@ result<void> open_in_editor(const std::string& file, std::uint64_t line) {
   pid_t child = 0;
   const int error = spawn(words, files, child);
   posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return fail(error_code::io, "the editor cannot start: " + describe_errno(error), words[4]);
+  if (error != 0) return fail(error_code::io, "cannot start the editor: " + describe_errno(error), words[4]);
   waitpid(child, nullptr, 0);
   return {};
 }

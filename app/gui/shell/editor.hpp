@@ -8,13 +8,15 @@
 
 namespace sluice::gui {
 
-/// The command that shows `file` at `line` (0: at its begin) in the editor that `editor` names, as $VISUAL and $EDITOR
-/// do: a program, maybe with arguments. Editors that need a terminal are put into one. Empty if `editor` is.
+/// The command that shows `file` at `line` (0: the start) in `editor`. `editor` has the format of $VISUAL and $EDITOR:
+/// a program, optionally followed by arguments. Editors that need a terminal are started in one. The result is empty if
+/// `editor` is empty.
 [[nodiscard]] std::vector<std::string> editor_command(const std::string& editor, const std::string& file,
                                                       std::uint64_t line);
 
-/// Starts the editor of $VISUAL or $EDITOR for a source line, and does not wait for it. Errors: not_found if there is no
-/// such regular file on this machine; invalid_argument if the path is not absolute or no editor is named; io.
+/// Starts the editor from $VISUAL or $EDITOR at a source line, without waiting for the editor to exit. Errors:
+/// not_found if this machine has no such regular file; invalid_argument if the path is not absolute or no editor is
+/// set; io.
 [[nodiscard]] result<void> open_in_editor(const std::string& file, std::uint64_t line);
 
 }  // namespace sluice::gui

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, query::memory_grouping_count> grouping_wo
 
 tl::unexpected<error> wrong(const std::string& what) { return fail(error_code::corrupt, "has no valid " + what); }
 
-/// Reads the members of an object; the first that is wrong is remembered, and later ones are not looked at.
+/// Reads the members of an object. Records the first invalid member; after that, the other members are ignored.
 class members {
  public:
   explicit members(const json& in) : in_(in) {}
@@ -50,15 +50,16 @@ class members {
       to.push_back(one.get<std::string>());
     });
   }
-  void times(const char* name, std::vector<query::time_ns>& to, std::size_t most) {
+  void times(const char* name, std::vector<time_ns>& to, std::size_t most) {
     each(name, most, &json::is_number_integer, [&](const json& one) {
       const bool large = one.is_number_unsigned() && one.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
-      to.push_back(analysis::bounded(large ? INT64_MAX : one.get<query::time_ns>()));
+      to.push_back(bounded(large ? INT64_MAX : one.get<time_ns>()));
     });
     std::sort(to.begin(), to.end());
     to.erase(std::unique(to.begin(), to.end()), to.end());
   }
-  /// The place of a word among `count` words.
+  /// The index, among `count` words, of the word that the member `name` contains; nullopt if the member is missing or
+  /// contains any other text.
   template <class Word>
   std::optional<std::size_t> word(const char* name, std::size_t count, Word&& word_of) {
     const json* found = find(name, &json::is_string);
@@ -99,7 +100,7 @@ class members {
   std::string wrong_;
 };
 
-std::string_view category_word(std::size_t i) { return analysis::category_name(static_cast<analysis::category>(i)); }
+std::string_view category_word(std::size_t i) { return index::category_name(static_cast<index::category>(i)); }
 std::string_view layer_word(std::size_t i) { return name_of(static_cast<trace::layer>(i)); }
 std::string_view kind_word(std::size_t i) { return name_of(static_cast<trace::memory_kind>(i)); }
 
@@ -108,8 +109,8 @@ json filter_out(const blocks_filter& filter) {
   if (!filter.text.empty()) made["text"] = filter.text;
   if (filter.range) made["time"] = json::array({filter.range->begin, filter.range->end});
   if (filter.layer) made["layer"] = name_of(*filter.layer);
-  if (filter.category) made["category"] = analysis::category_name(*filter.category);
-  if (filter.least_bytes > 0) made["least_bytes"] = filter.least_bytes;
+  if (filter.category) made["category"] = index::category_name(*filter.category);
+  if (filter.min_bytes > 0) made["least_bytes"] = filter.min_bytes;
   if (filter.only_unfreed) made["never_freed"] = true;
   if (filter.only_unused) made["never_used"] = true;
   if (filter.device) made["device"] = trace::raw(*filter.device);
@@ -127,16 +128,16 @@ result<blocks_filter> filter_in(const json& from) {
   blocks_filter made;
   members in(from);
   in.text("text", made.text);
-  std::vector<query::time_ns> time;
+  std::vector<time_ns> time;
   in.times("time", time, 2);
   if (from.contains("time") && time.size() != 2) return wrong("time of blocks");
-  if (time.size() == 2) made.range = query::time_range{time[0], time[1]};
+  if (time.size() == 2) made.range = time_range{time[0], time[1]};
   if (const auto at = in.word("layer", trace::layer_count, layer_word)) made.layer = static_cast<trace::layer>(*at);
-  if (const auto at = in.word("category", analysis::category_count, category_word))
-    made.category = static_cast<analysis::category>(*at);
+  if (const auto at = in.word("category", index::category_count, category_word))
+    made.category = static_cast<index::category>(*at);
   if (const auto at = in.word("kind", trace::memory_kind_count, kind_word))
     made.kind = static_cast<trace::memory_kind>(*at);
-  in.number("least_bytes", made.least_bytes);
+  in.number("least_bytes", made.min_bytes);
   in.flag("never_freed", made.only_unfreed);
   in.flag("never_used", made.only_unused);
   if (from.contains("device")) {
@@ -180,12 +181,12 @@ result<kept_view> kept_view_in(const json& from) {
   if (!from.is_object()) return wrong("state of the views");
   kept_view made;
   members in(from);
-  in.ids("pinned_tracks", made.pinned, kept_view::most_tracks);
-  in.ids("hidden_tracks", made.hidden, kept_view::most_tracks);
-  in.ids("order_of_tracks", made.order, kept_view::most_tracks);
+  in.ids("pinned_tracks", made.pinned, kept_view::max_tracks);
+  in.ids("hidden_tracks", made.hidden, kept_view::max_tracks);
+  in.ids("order_of_tracks", made.order, kept_view::max_tracks);
   in.flag("by_process", made.by_process);
-  in.times("generations_ns", made.generations, kept_view::most_generations);
-  in.texts("queries", made.queries, kept_view::most_queries);
+  in.times("generations_ns", made.generations, kept_view::max_generations);
+  in.texts("queries", made.queries, kept_view::max_queries);
   if (const json* blocks = in.object("blocks")) {
     auto filter = filter_in(*blocks);
     if (!filter) return tl::unexpected(filter.error());

@@ -4,11 +4,11 @@
 
 #include "app/gui/shell/kept_view.hpp"
 
-/// The form of `kept_view` within files of JSON.
+/// The JSON form of `kept_view`, which other files contain as a part.
 namespace sluice::gui {
 
 [[nodiscard]] nlohmann::ordered_json kept_view_out(const kept_view& view);
-/// Errors: corrupt, without a file.
+/// Reads a view. Errors: corrupt, without a file name.
 [[nodiscard]] result<kept_view> kept_view_in(const nlohmann::ordered_json& from);
 
 }  // namespace sluice::gui

@@ -16,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_entries = 200;   // shown
-constexpr std::size_t most_read = 100'000;  // of a folder
+constexpr std::size_t max_entries = 200;   // in the list
+constexpr std::size_t max_read = 100'000;  // entries of a folder
 constexpr const char* opens = "file.open_path";
 
-/// Does not follow what is typed into folders without end: only the one folder is read.
+/// The folder part of the typed text. Only this folder is read.
 fs::path folder_of(const std::string& text) {
   const fs::path typed(text);
   return text.ends_with('/') ? typed : typed.parent_path();
@@ -63,7 +63,7 @@ void path_dialog::save(const std::string& folder, const std::string& name, const
 
 bool path_dialog::saves() const { return command_ != opens; }
 
-/// Runs in the background: a folder may lie on a slow file system.
+/// Runs in the background, because the folder may be on a slow file system.
 path_dialog::listing path_dialog::list(const std::string& text, const std::string& folder) {
   listing made;
   made.text = text;
@@ -72,7 +72,7 @@ path_dialog::listing path_dialog::list(const std::string& text, const std::strin
   made.exists = fs::exists(fs::symlink_status(made.path, failed));
   made.is_folder = fs::is_directory(made.path, failed);
   const std::string begin = made.path.ends_with('/') ? std::string() : fs::path(made.path).filename().string();
-  std::size_t left = most_read;
+  std::size_t left = max_read;
   for (fs::directory_iterator at(folder_of(made.path), failed), end; !failed && at != end && left > 0;
        at.increment(failed), --left) {
     const std::string name = at->path().filename().string();
@@ -85,7 +85,7 @@ path_dialog::listing path_dialog::list(const std::string& text, const std::strin
     if (a.folder != b.folder) return a.folder;
     return a.folder || a.opens == b.opens ? a.path < b.path : a.opens;
   });
-  if (made.entries.size() > most_entries) made.entries.resize(most_entries);
+  if (made.entries.size() > max_entries) made.entries.resize(max_entries);
   return made;
 }
 
@@ -147,7 +147,8 @@ void path_dialog::draw_field() {
   if (ImGui::IsItemEdited()) replaced_.clear();
   if (!focus_ || !ImGui::IsItemActive()) return;
   if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetItemID())) {
-    // What is pasted replaces all at first. Once a folder was completed, the cursor goes to the end.
+    // The initial text is selected, so that pasting replaces it. After a folder has been completed, the cursor moves to
+    // the end of the text.
     if (select_) {
       state->ReloadUserBufAndSelectAll();
     } else {
@@ -157,7 +158,7 @@ void path_dialog::draw_field() {
   focus_ = select_ = false;
 }
 
-/// Returns what was clicked, which is valid until the next frame, or null.
+/// Draws the entries. Returns the clicked entry, which is valid until the next frame; null if none was clicked.
 const path_dialog::entry* path_dialog::draw_entries(const view_context& with) {
   const entry* chosen = nullptr;
   const float lines = replaced_.empty() ? 1 : 2;
@@ -168,7 +169,7 @@ const path_dialog::entry* path_dialog::draw_entries(const view_context& with) {
     const bool muted = !saves() && !each.folder && !each.opens;
     if (muted) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     if (ImGui::Selectable(label_of(printable(name)).c_str())) {
-      // An existing file is not replaced by one click.
+      // A single click must never replace an existing file.
       if (saves() && !each.folder) {
         text_ = each.path;
         focus_ = true;
@@ -194,7 +195,7 @@ void path_dialog::draw_buttons(const view_context& with) {
     if (ImGui::Button("Cancel")) open_ = false;
     return;
   }
-  clipped_text(printable(fs::path(replaced_).filename().string()) + " exists already.",
+  clipped_text(printable(fs::path(replaced_).filename().string()) + " already exists.",
                ImGui::GetContentRegionAvail().x);
   if (ImGui::Button("Replace it")) {
     with.commands.invoke(command_, replaced_);

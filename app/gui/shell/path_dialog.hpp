@@ -8,23 +8,25 @@
 
 namespace sluice::gui {
 
-/// The names of files that the window opens, as patterns of a shell; the content decides in the end.
+/// Shell patterns for the names of files that the window can open. The content decides whether a file can actually be
+/// opened.
 inline constexpr const char* recording_patterns = "*.sluice *.sluiceview *.pickle *.gz *.json *.sqlite *.csv *.dev*";
 
-/// The path that `text` stands for in a dialog that began with `folder`: a relative one is in that folder, and an
-/// absolute one that was pasted behind other text ("runs//work/x") counts alone.
+/// The path that `text` denotes in a dialog that started in `folder`: a relative path is in that folder. An absolute
+/// path pasted after other text ("runs//work/x") replaces that text.
 [[nodiscard]] std::string path_typed(const std::string& text, const std::string& folder);
 
-/// Chooses a file by its path, where no file dialog of the desktop is installed: a field, and the files and folders that
-/// begin with what is typed. Use from one thread. A folder is read in the background, when the text changes.
+/// Lets the user choose a file by its path, if the desktop has no file dialog: shows a text field, and the files and
+/// folders whose names start with the typed text. Use from one thread. When the text changes, the folder is read in the
+/// background.
 class path_dialog {
  public:
-  /// Shows the dialog, with the files of `folder`; empty: of the current folder.
+  /// Opens the dialog and lists the files of `folder`; empty: the current folder.
   void open(const std::string& folder);
-  /// Asks where to save a file, in `folder`, at first called `name`; an absolute `name` is in its own folder. Invokes
-  /// `command` with the absolute path. Asks again before a file is replaced.
+  /// Asks where to save a file, starting with `name` in `folder`; if `name` is absolute, in the folder of `name`.
+  /// Invokes `command` with the absolute path. Asks for confirmation before replacing a file.
   void save(const std::string& folder, const std::string& name, const std::string& command);
-  /// Draws it if it is open. To open a file, invokes "file.open_path" with the file that the user chose.
+  /// Draws the dialog if it is open. When the user chooses a file to open, invokes "file.open_path" with its path.
   void draw(const view_context& with);
   [[nodiscard]] bool is_open() const { return open_; }
   void close() { open_ = false; }
@@ -35,15 +37,15 @@ class path_dialog {
   struct entry {
     std::string path;
     bool folder = false;
-    bool opens = false;  ///< A file whose name is like that of a recording.
+    bool opens = false;  ///< The entry is a file whose name matches `recording_patterns`.
   };
-  /// What was found about a text.
+  /// What is known about a typed text.
   struct listing {
     std::string text;
     std::string path;            ///< See `path_typed`.
-    bool exists = false;         ///< There is such a file or folder.
+    bool exists = false;         ///< The file or folder exists.
     bool is_folder = false;      ///< The text names a folder.
-    std::vector<entry> entries;  ///< What begins with it: folders first, then what can be opened.
+    std::vector<entry> entries;  ///< Entries that start with the text: folders first, then files that can be opened.
   };
   [[nodiscard]] static listing list(const std::string& text, const std::string& folder);
   void read();
@@ -54,14 +56,15 @@ class path_dialog {
   void take(const view_context& with, const entry& chosen);
 
   bool open_ = false;
-  std::string command_;  ///< Takes the path.
+  std::string command_;  ///< The command to invoke with the path.
   bool focus_ = false;
-  bool select_ = false;  ///< With the focus, all of the text is selected.
-  std::string folder_;   ///< That the dialog began with.
+  bool select_ = false;  ///< Select the whole text when the text field gets the focus.
+  std::string folder_;   ///< The folder in which the dialog started.
   std::string text_;
-  listing found_;         ///< Of `text_`, or of an earlier one while the folder is being read.
-  bool entered_ = false;  ///< Enter or the button was pressed: the text is taken once it is known what it names.
-  std::string replaced_;  ///< The file that is there already, while the user is asked about it; empty: none.
+  listing found_;         ///< The listing for `text_`, or for an earlier text while the folder is being read.
+  bool entered_ = false;  ///< The user pressed Enter or the button: the text is used once `found_` is up to date.
+  std::string replaced_;  ///< Path of an existing file while the user is asked whether to replace the file; otherwise
+                          ///< empty.
   background<listing> reading_;
 };
 

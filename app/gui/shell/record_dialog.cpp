@@ -15,11 +15,11 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::array<std::pair<const char*, const char*>, 3> modes = {
-    {{"memory", "Memory and copies: costs least"},
-     {"timeline", "Timeline: also when kernels ran, and what waited"},
-     {"all", "Everything: also the call stack of each launch"}}};
+    {{"memory", "Memory and copies: lowest overhead"},
+     {"timeline", "Timeline: adds kernel times and waits"},
+     {"all", "Everything: adds the call stack of each launch"}}};
 constexpr std::array<std::pair<const char*, const char*>, 4> stacks = {
-    {{"python", "Python, native where there is none"},
+    {{"python", "Python, or native if there is none"},
      {"native", "Native"},
      {"all", "Python and native"},
      {"none", "None"}}};
@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::uint64_t, const char*>, 4> rings = {
 
 constexpr float label_width = 96;  // design pixels
 
-/// A label in front of the next item, which gets the rest of the line.
+/// Draws a label to the left of the next item, which gets the rest of the line.
 void label(const view_context& with, const char* text) {
   ImGui::AlignTextToFramePadding();
   ImGui::TextDisabled("%s", text);
@@ -45,7 +45,7 @@ void choose(const char* id, const Choices& choices, Value& chosen) {
   ImGui::EndCombo();
 }
 
-/// What `recording_place` depends on.
+/// A key that combines the inputs of `recording_place`.
 std::string place_key(const record_request& asked) { return asked.folder + '\n' + asked.command.front(); }
 
 }  // namespace
@@ -60,8 +60,8 @@ void stop_button(const view_context& with, const recorder_process& recorder) {
     ImGui::SetTooltip("Ends the demo.");
   } else {
     ImGui::SetTooltip("%s",
-                      "Ends the recorded program, too: it gets the signal SIGTERM (exit status 143).\n"
-                      "What was recorded so far stays.");
+                      "Also ends the recorded program, with the signal SIGTERM (exit status 143).\n"
+                      "The recording so far is kept.");
   }
 }
 
@@ -102,7 +102,7 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
     } else {
       asked = draw_fields(with, remembered);
       if (!recorder.recording().empty() && !recorder.is_demo() && !output_.empty()) {
-        heading(with, "What " + printable(recorder.name()) + " wrote");
+        heading(with, "Output of " + printable(recorder.name()));
         draw_running(with, recorder);
       }
       draw_others(with);
@@ -122,7 +122,7 @@ std::optional<record_request> record_dialog::draw_fields(const view_context& wit
                                         ImGuiInputTextFlags_EnterReturnsTrue);
   if (!remembered.commands().empty()) {
     label(with, "Recent");
-    if (ImGui::BeginCombo("##recent", "choose a command of before", ImGuiComboFlags_HeightLarge)) {
+    if (ImGui::BeginCombo("##recent", "choose an earlier command", ImGuiComboFlags_HeightLarge)) {
       for (const std::string& each : remembered.commands())
         if (ImGui::Selectable(label_of(printable(each)).c_str())) command_ = each;
       ImGui::EndCombo();
@@ -154,7 +154,7 @@ std::optional<record_request> record_dialog::draw_fields(const view_context& wit
   return *asked;
 }
 
-/// What a terminal would take, and where the recording goes.
+/// Draws the equivalent command line for a terminal, and where the recording will be stored.
 void record_dialog::draw_terminal_line(const record_request& asked) {
   namespace fs = std::filesystem;
   find_place(asked);
@@ -166,11 +166,11 @@ void record_dialog::draw_terminal_line(const record_request& asked) {
   const bool elsewhere = file.parent_path() != (folder / "file").lexically_normal().parent_path();
   const std::string output = elsewhere ? file.string() : file.filename().string();
   ImGui::TextUnformatted(printable("sluice " + processes::joined_words(record_words(asked, output))).c_str());
-  const std::string why = elsewhere ? "No file can be made in " + folder.string() + ": the" : "The";
+  const std::string why = elsewhere ? folder.string() + " is not writable: the" : "The";
   ImGui::TextUnformatted(printable(why + " recording goes to " + file.string()).c_str());
 }
 
-/// The names in a folder may change meanwhile.
+/// Repeats the search, because the names in a folder may change in the meantime.
 void record_dialog::find_place(const record_request& asked) {
   constexpr double look_every = 2;  // seconds
   const std::string about = place_key(asked);
@@ -180,7 +180,7 @@ void record_dialog::find_place(const record_request& asked) {
   placed_at_ = ImGui::GetTime();
 }
 
-/// A file is not read in every frame.
+/// Reads the file from time to time rather than in every frame.
 void record_dialog::read_output(const recorder_process& recorder) {
   constexpr double read_every = 0.25;  // seconds
   if (output_read_at_ != 0 && ImGui::GetTime() - output_read_at_ < read_every) return;
@@ -197,9 +197,9 @@ void record_dialog::draw_choices(const view_context& with) {
   label(with, "Keep");
   choose("##ring", rings, wanted_.ring_bytes);
   ImGui::SetCursorPosX(column);
-  ImGui::Checkbox("find repeated copies", &wanted_.find_duplicates);
+  ImGui::Checkbox("Detect duplicate copies", &wanted_.find_duplicates);
   ImGui::SetCursorPosX(column);
-  ImGui::Checkbox("store source lines, for reading on another machine", &wanted_.sources);
+  ImGui::Checkbox("Store source lines, to read on another machine", &wanted_.sources);
 }
 
 void record_dialog::draw_running(const view_context& with, const recorder_process& recorder) const {
@@ -208,7 +208,7 @@ void record_dialog::draw_running(const view_context& with, const recorder_proces
   }
   if (!recorder.is_demo()) {
     ImGui::PushTextWrapPos(0);
-    const char* begin = recorder.running() ? "The recording goes to " : "The recording is ";
+    const char* begin = recorder.running() ? "The recording goes to " : "The recording is in ";
     ImGui::TextUnformatted(printable(begin + recorder.recording()).c_str());
     ImGui::PopTextWrapPos();
   }
@@ -221,7 +221,7 @@ void record_dialog::draw_running(const view_context& with, const recorder_proces
   ImGui::EndChild();
 }
 
-/// Recordings of this user that run elsewhere, such as in a terminal.
+/// Draws recordings of this user that were started elsewhere, such as in a terminal.
 void record_dialog::draw_others(const view_context& with) {
   constexpr double look_every = 2;  // seconds
   if (looked_at_ == 0 || ImGui::GetTime() - looked_at_ > look_every) {
@@ -229,7 +229,7 @@ void record_dialog::draw_others(const view_context& with) {
     looked_at_ = ImGui::GetTime();
   }
   if (others_.empty()) return;
-  heading(with, "Recordings that run now");
+  heading(with, "Active recordings");
   for (const processes::running_recording& each : others_) {
     ImGui::PushID(static_cast<int>(each.pid));
     if (each.file.empty()) {

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// NAME.sluice in `folder`, or NAME-2.sluice and so on where that is taken.
+/// The path NAME.sluice in `folder`; if that is taken, NAME-2.sluice and so on.
 fs::path free_path(const fs::path& folder, const std::string& name) {
   std::error_code ignored;
   // A dangling link also occupies a name.
@@ -30,7 +30,7 @@ fs::path free_path(const fs::path& folder, const std::string& name) {
   return path;
 }
 
-/// `sluice record` replaces %r and %h in the name of its output; %% is a percent sign.
+/// Escapes percent signs as %%, because `sluice record` replaces %r and %h in the name of its output.
 std::string literal(const std::string& output) {
   std::string made;
   for (const char c : output) made += c == '%' ? std::string("%%") : std::string(1, c);
@@ -40,7 +40,7 @@ std::string literal(const std::string& output) {
 /// The last `lines` lines of `text`.
 std::string last_lines(std::string text, std::size_t lines) {
   std::size_t at = text.size();
-  if (at > 0 && text[at - 1] == '\n') --at;  // It ends the last line and begins none.
+  if (at > 0 && text[at - 1] == '\n') --at;  // This newline ends the last line; it does not start another line.
   for (std::size_t i = 0; i < lines; ++i) {
     at = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
     if (at == std::string::npos) return text;
@@ -48,10 +48,11 @@ std::string last_lines(std::string text, std::size_t lines) {
   return text.substr(at + 1);
 }
 
-/// True if files can be made in `folder`. Permissions do not tell: root has all of them, also in /proc.
+/// True if files can be created in `folder`. Checking the permissions is not enough, because root has all of them, even
+/// in /proc.
 bool takes_files(const fs::path& folder) {
   int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0) {  // Some file systems have no files without names.
+  if (fd < 0) {  // Some file systems do not support unnamed files.
     std::string name = folder / ".sluice-XXXXXX";
     fd = ::mkostemp(name.data(), O_CLOEXEC);
     if (fd < 0) return false;
@@ -64,19 +65,19 @@ bool takes_files(const fs::path& folder) {
 }  // namespace
 
 result<std::string> recording_place(const record_request& request) {
-  constexpr std::size_t longest_name = 200;  // bytes; a name of a file may have 255
+  constexpr std::size_t longest_name = 200;  // bytes; a file name may have 255
   std::error_code failed;
   const fs::path runs_in = request.folder.empty() ? fs::current_path(failed) : fs::absolute(request.folder, failed);
   if (failed || !fs::is_directory(runs_in, failed))
     return fail(error_code::not_found, "no such folder", request.folder.empty() ? "." : request.folder,
-                "type the path of a folder");
+                "enter the path of a folder");
   std::string name = request.command.empty() ? std::string() : fs::path(request.command.front()).filename().string();
   if (name.empty()) name = "recording";
   name.resize(std::min(name.size(), longest_name));
   fs::path folder = runs_in.lexically_normal();
   if (!takes_files(folder)) folder = user_folder("XDG_DATA_HOME", ".local/share");
   if (folder.empty())
-    return fail(error_code::io, "the folder cannot be written, and HOME names no other", runs_in.string(),
+    return fail(error_code::io, "the folder is not writable, and HOME is not set", runs_in.string(),
                 "choose another folder");
   return free_path(folder, name).string();
 }
@@ -99,7 +100,7 @@ std::vector<std::string> record_words(const record_request& request, const std::
 recorder_process::~recorder_process() {
   if (pid_ > 0) {
     kill(pid_, SIGTERM);
-    // It handles SIGTERM between two steps. The wait is limited in case it does not.
+    // The process handles SIGTERM between two steps. The wait is limited in case the process does not end.
     for (int i = 0; i < 100 && pid_ > 0; ++i) {
       if (ended()) break;
       usleep(20'000);
@@ -113,7 +114,7 @@ recorder_process::~recorder_process() {
 
 result<std::string> recorder_process::new_folder() {
   if (pid_ > 0)
-    return fail(error_code::invalid_argument, is_demo_ ? "a demo is running already" : "a recording is running already",
+    return fail(error_code::invalid_argument, is_demo_ ? "a demo is already running" : "a recording is already running",
                 name_, "stop it first");
   auto made = scratch_folder::make();
   if (!made) return tl::unexpected(made.error());
@@ -135,17 +136,17 @@ result<void> recorder_process::start_demo(const std::string& program, const std:
 
 result<void> recorder_process::start_recording(const std::string& program, const record_request& request) {
   if (request.command.empty())
-    return fail(error_code::invalid_argument, "there is no program to record", {}, "type its command line");
+    return fail(error_code::invalid_argument, "no program to record", {}, "enter its command line");
   for (const std::string& each : request.environment)
     if (each.find('=') == std::string::npos || each.starts_with('='))
-      return fail(error_code::invalid_argument, "the environment has a word that is not NAME=value", each);
+      return fail(error_code::invalid_argument, "the environment contains a word that is not NAME=value", each);
   auto folder = new_folder();
   if (!folder) return tl::unexpected(folder.error());
   auto place = recording_place(request);
   if (!place) return tl::unexpected(place.error());
   std::error_code failed;
   fs::create_directories(fs::path(*place).parent_path(), failed);
-  if (failed) return fail(error_code::io, "the folder cannot be made: " + failed.message(), *place);
+  if (failed) return fail(error_code::io, "the folder cannot be created: " + failed.message(), *place);
   is_demo_ = false;
   name_ = processes::joined_words(request.command);
   recording_ = std::move(*place);
@@ -155,7 +156,7 @@ result<void> recorder_process::start_recording(const std::string& program, const
   return start(words, request.folder, nullptr);
 }
 
-/// `output` null: standard output goes where standard error goes.
+/// Starts the process. If `output` is null, standard output goes to the same file as standard error.
 result<void> recorder_process::start(const std::vector<std::string>& words, const std::string& folder,
                                      const char* output) {
   posix_spawn_file_actions_t files;
@@ -173,7 +174,7 @@ result<void> recorder_process::start(const std::vector<std::string>& words, cons
   const int failed = spawn(words, files, child);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0)
-    return fail(error_code::io, name_ + " cannot start: " + describe_errno(failed),
+    return fail(error_code::io, name_ + " cannot be started: " + describe_errno(failed),
                 folder.empty() ? words.front() : folder);
   pid_ = child;
   stopping_ = false;
@@ -200,12 +201,12 @@ std::string recorder_process::output() const {
   std::ifstream file(errors_, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const auto size = static_cast<std::size_t>(std::max<std::streamoff>(0, file.tellg()));
-  const std::size_t from = size > most_output ? size - most_output : 0;
+  const std::size_t from = size > max_output ? size - max_output : 0;
   std::string text(size - from, '\0');
   file.seekg(static_cast<std::streamoff>(from));
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
-  return last_lines(std::move(text), most_lines);
+  return last_lines(std::move(text), max_lines);
 }
 
 std::string recorder_process::last_words() const {

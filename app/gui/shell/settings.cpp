@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;    // in bytes; the files written here are much smaller
-constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // likewise
+constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;    // bytes; the files written here are much smaller
+constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes; real layouts are much smaller
 
 std::size_t dock_nodes_of(std::string_view layout) {
   constexpr std::string_view word = "DockNode";
@@ -32,7 +32,7 @@ int number(const std::string& text, int least, int most, int otherwise) {
   return value >= least && value <= most ? value : otherwise;
 }
 
-/// Converts a text to one line: newlines and backslashes are escaped with a backslash.
+/// Converts a text to one line: escapes newlines and backslashes with a backslash.
 std::string escaped(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -52,7 +52,7 @@ std::string unescaped(const std::string& line) {
   return text;
 }
 
-/// Writes a file atomically: if the disk is full, the old content stays.
+/// Writes a file atomically: if the disk is full, the old content is preserved.
 void keep(const std::string& path, std::string_view text) {
   auto place = replacement::of_file(path);
   if (!place) return;
@@ -70,7 +70,7 @@ settings::settings(std::string folder) : folder_(std::move(folder)) {
   if (folder_.empty()) return;
   const auto text = read_regular_file(folder_ + "/settings", largest_file);
   if (!text && text.error().code != error_code::not_found)
-    trouble_ = "the settings are not read, and none are saved: " + text.error().to_string() + "; mend or remove it";
+    trouble_ = "The settings were not read and will not be saved: " + text.error().to_string() + "; fix or remove them";
   std::istringstream lines(text.value_or(""));
   read(lines);
 }
@@ -164,8 +164,8 @@ void settings::save() const {
 result<std::string> settings::read_layout() {
   if (folder_.empty()) return fail(error_code::not_found, "no folder for settings");
   auto text = read_regular_file(layout_file(), largest_layout);
-  if (text && dock_nodes_of(*text) > most_dock_nodes)
-    text = fail(error_code::foreign, "has more than " + std::to_string(most_dock_nodes) + " dock nodes", layout_file());
+  if (text && dock_nodes_of(*text) > max_dock_nodes)
+    text = fail(error_code::foreign, "has more than " + std::to_string(max_dock_nodes) + " dock nodes", layout_file());
   layout_unread_ = !text && text.error().code != error_code::not_found;
   return text;
 }

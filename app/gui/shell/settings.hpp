@@ -12,12 +12,12 @@
 namespace sluice::gui {
 
 /// The window's persistent settings, in $XDG_CONFIG_HOME/sluice (~/.config/sluice). A file that cannot be read or
-/// written is treated as missing: settings never stop the program.
+/// written is treated as missing: settings never prevent the program from running.
 class settings {
  public:
-  /// If `folder` is empty, nothing is read or saved (pictures, tests).
+  /// If `folder` is empty, nothing is read or saved (for pictures and tests).
   explicit settings(std::string folder);
-  /// The folder that the environment specifies.
+  /// The folder that the environment specifies, as described above.
   [[nodiscard]] static std::string default_folder();
 
   theme_kind theme = theme_kind::dark;
@@ -32,43 +32,45 @@ class settings {
   void forget_recent();
   /// Earlier SQL queries, newest first, at most `query_limit`.
   [[nodiscard]] const std::vector<std::string>& queries() const { return queries_; }
-  /// Queries longer than `query_length` are not stored.
+  /// Adds a query to `queries`. Queries longer than `query_length` are not stored.
   void add_query(const std::string& text);
-  /// The user's own keys by command id, as `key_text` writes them; an empty text: no key.
+  /// The user's key bindings, by command id, in the format of `key_text`; an empty text means no key.
   std::map<std::string, std::string> keys;
-  /// A recording that was open when the window was closed, and the range that was shown.
+  /// A recording that was open when the window was closed, and the visible range.
   struct open_document {
     std::string path;
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::string views{};  ///< `text_of` a kept_view; empty: nothing was kept.
+    std::string views{};  ///< View state, as `text_of` formats a kept_view; empty if there is none.
   };
   static constexpr std::size_t longest_views = std::size_t{32} << 10;  ///< Longer `views` are not stored.
-  /// The recordings of the last session, at most `recent_limit`. Set them before `save`.
+  /// The recordings of the last session, at most `recent_limit`. Set this before calling `save`.
   std::vector<open_document> last_session;
   /// Command lines recorded from the window, newest first, at most `command_limit`.
   [[nodiscard]] const std::vector<std::string>& commands() const { return commands_; }
   void add_command(const std::string& line);
-  /// Does nothing if there is a file that could not be read: it stays as it is (see `trouble`).
+  /// Writes the settings to the file. Does nothing if the file exists but could not be read, so that it stays unchanged
+  /// (see `trouble`).
   void save() const;
-  /// Reads settings, one per line. Invalid lines are ignored.
+  /// Reads settings, one per line. Ignores invalid lines.
   void read(std::istream& lines);
-  /// Writes the settings in the format that `read` takes; `save` writes this to a file.
+  /// Writes the settings in the format that `read` accepts; `save` uses this to write the file.
   void write(std::ostream& lines) const;
-  /// Path of ImGui's file with the panel layout; empty if nothing is stored.
+  /// Path of ImGui's layout file; empty if nothing is stored.
   [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }
-  /// What is in that file. Errors: not_found; those of reading it; foreign, if ImGui would not bear it.
+  /// The content of the layout file. Errors: not_found; read errors; foreign if ImGui could not handle the content.
   [[nodiscard]] result<std::string> read_layout();
-  /// Does nothing if there is a file that could not be read.
+  /// Writes the layout file. Does nothing if the file exists but could not be read.
   void save_layout(std::string_view text) const;
 
   static constexpr std::size_t recent_limit = 12;
   static constexpr std::size_t query_limit = 50;
   static constexpr std::size_t command_limit = 20;
   static constexpr std::size_t query_length = 4096;
-  static constexpr std::size_t most_dock_nodes = 256;  ///< Of a layout: ImGui goes through them by recursion.
+  static constexpr std::size_t max_dock_nodes = 256;  ///< Limit on the nodes of a layout, because ImGui traverses them
+                                                      ///< recursively.
 
-  /// Error message if the settings could not be read; else empty.
+  /// An error message if the settings could not be read; otherwise empty.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:

@@ -19,10 +19,11 @@ namespace {
 using json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_side_file = std::uint64_t{64} << 20;  // bytes: all notes of the longest text
-constexpr std::size_t longest_name = 255;                             // bytes, as file systems have it
+constexpr std::uint64_t largest_side_file = std::uint64_t{64} << 20;  // bytes: the maximum number of notes with the
+                                                                      // longest text
+constexpr std::size_t longest_name = 255;                             // bytes, as in most file systems
 
-/// The integer `name` of an object; nullopt if there is none or it does not fit.
+/// The integer member `name` of an object; nullopt if there is none or it is out of range.
 std::optional<std::int64_t> integer(const json& in, const char* name) {
   const auto found = in.find(name);
   if (found == in.end() || !found->is_number_integer()) return std::nullopt;
@@ -39,17 +40,18 @@ std::optional<std::string> text(const json& in, const char* name, std::size_t lo
   return value;
 }
 
-/// A range within the times that a recording can have; nullopt if it is not there or ends before it begins.
-std::optional<query::time_range> range_in(const json& in, const char* name) {
+/// The range member `name`, within the times that a recording can have; nullopt if it is missing or ends before it
+/// starts.
+std::optional<time_range> range_in(const json& in, const char* name) {
   const auto found = in.find(name);
   if (found == in.end() || !found->is_object()) return std::nullopt;
   const auto begin = integer(*found, "begin_ns");
   const auto end = integer(*found, "end_ns");
   if (!begin || !end || *end < *begin) return std::nullopt;
-  return analysis::bounded(query::time_range{*begin, *end});
+  return bounded(time_range{*begin, *end});
 }
 
-json range_out(query::time_range range) { return {{"begin_ns", range.begin}, {"end_ns", range.end}}; }
+json range_out(time_range range) { return {{"begin_ns", range.begin}, {"end_ns", range.end}}; }
 
 json identity_out(const recording_identity& of) {
   return {{"name", of.name}, {"realtime_origin_ns", of.realtime_origin}, {"begin_ns", of.begin}};
@@ -62,7 +64,7 @@ std::optional<recording_identity> identity_in(const json& in) {
   const auto origin = integer(*found, "realtime_origin_ns");
   const auto begin = integer(*found, "begin_ns");
   if (!name || !origin || !begin) return std::nullopt;
-  // A name, not a path: a view from a stranger must not reach into other folders.
+  // The member must be a name, not a path: a view from an untrusted source must not refer to other folders.
   if (name->empty() || *name == "." || *name == ".." || name->find('/') != std::string::npos ||
       name->find('\0') != std::string::npos)
     return std::nullopt;
@@ -79,7 +81,7 @@ std::pair<selection_kind, std::uint64_t> target_in(const json& in) {
   return {selection_kind::none, 0};
 }
 
-/// Parses a file whose `key` is the version 1.
+/// Reads and parses a JSON object whose member `key` is the version number 1.
 result<json> read_object(const std::string& path, const char* key, const char* what) {
   const auto bytes = read_regular_file(path, largest_side_file);
   if (!bytes) return tl::unexpected(bytes.error());
@@ -120,7 +122,7 @@ result<std::vector<user_note>> read_notes(const std::string& path, const recordi
   const auto about = identity_in(*all);
   if (!about) return fail(error_code::corrupt, "does not say which recording its notes are about", path);
   if (!about->matches(of))
-    return fail(error_code::foreign, "its notes are about another recording", path, "rename or remove the file");
+    return fail(error_code::foreign, "its notes belong to another recording", path, "rename or remove the file");
   const auto list = all->find("notes");
   if (list == all->end() || !list->is_array()) return fail(error_code::corrupt, "has no list of notes", path);
   if (list->size() > user_note::most)
@@ -175,7 +177,7 @@ result<saved_view> read_saved_view(const std::string& path) {
   made.of = *of;
   made.visible = *visible;
   made.range = range_in(*all, "range");
-  if (const auto moment = integer(*all, "moment_ns")) made.moment = analysis::bounded(*moment);
+  if (const auto moment = integer(*all, "moment_ns")) made.moment = bounded(*moment);
   if (const auto selected = all->find("selected"); selected != all->end() && selected->is_object())
     std::tie(made.selected, made.id) = target_in(*selected);
   if (const auto category = all->find("memory_by_category"); category != all->end() && category->is_boolean())

@@ -8,8 +8,8 @@
 
 namespace sluice::gui {
 
-/// Starts the program `words[0]`, a path, with `words` as its arguments and the window's environment. Returns 0 and sets
-/// `child`, or an errno value.
+/// Starts the program at the path `words[0]`, with `words` as its arguments and with the window's environment. Returns
+/// 0 and sets `child`, or returns an errno value.
 [[nodiscard]] int spawn(std::vector<std::string> words, const posix_spawn_file_actions_t& files, pid_t& child);
 
 }  // namespace sluice::gui

@@ -8,12 +8,12 @@
 namespace sluice::gui {
 namespace {
 
-/// How recently the user turned to the window; -1 if it is not on the screen.
+/// How recently the window was used, as a rank; -1 if the window is not on the screen.
 int recency_of(const ImGuiWindow* window) {
   return window == nullptr || !window->WasActive || window->Hidden ? -1 : window->FocusOrder;
 }
 
-/// The docked panel that had the focus last.
+/// The docked panel that had the focus most recently.
 unsigned last_panel() {
   const ImGuiWindow* last = nullptr;
   for (const ImGuiWindow* each : ImGui::GetCurrentContext()->Windows)

@@ -4,21 +4,22 @@
 
 namespace sluice::gui {
 
-/// Which of the tables on the screen a command of a menu is about: while a menu is open, no row has the focus. Ids are
-/// those of ImGui; 0 is none.
+/// Determines to which table on the screen a menu command applies, because no row has the focus while a menu is open.
+/// Ids are those of ImGui; 0 means none.
 class table_choice {
  public:
-  /// Begins a frame: the tables noted in the last one are those on the screen.
+  /// Starts a frame: the tables noted during the previous frame are those on the screen.
   void begin_frame();
-  /// The panel draws a row of the table. Call for each row.
+  /// Records that `panel` draws a row of `table`. Call for each row.
   void note(unsigned table, unsigned panel) {
     if (drawing_.empty() || drawing_.back().table != table) drawing_.push_back({table, panel});
   }
-  /// The user chose a row of the table.
+  /// Records that the user chose a row of the table.
   void choose(unsigned table) { chosen_ = table; }
-  /// The table that a row was chosen in last, if the user has not turned to another panel since.
+  /// The table in which the user last chose a row, unless the user has turned to another panel since.
   [[nodiscard]] unsigned of_chosen_row() const;
-  /// That table, or else the first one of the panel used last, or else one of those on the screen.
+  /// The table of `of_chosen_row`; if there is none, the first table of the panel used last; otherwise any table on the
+  /// screen.
   [[nodiscard]] unsigned nearest() const;
 
  private:
@@ -33,11 +34,11 @@ class table_choice {
   unsigned chosen_ = 0;
 };
 
-/// What menus want of a table in this frame. The application sets it, and the table takes it.
+/// Requests of menus to tables in this frame. The application sets them, and the tables consume them.
 struct table_requests {
   table_choice choice;
-  unsigned to_copy = 0;    ///< The table of which to copy the chosen row, or the selected ones.
-  unsigned to_select = 0;  ///< All of its rows.
+  unsigned to_copy = 0;    ///< The table whose chosen or selected rows are to be copied.
+  unsigned to_select = 0;  ///< The table whose rows are to be selected.
   unsigned to_save = 0;
 };
 

@@ -18,47 +18,47 @@ namespace {
 
 using query::block_column;
 
-constexpr float least_for_filters = 170;  // design pixels of the panel's height
-constexpr float least_for_footer = 90;
-constexpr float least_width = 1060;  // narrower tables scroll sideways
+constexpr float min_for_filters = 170;  // design pixels of panel height
+constexpr float min_for_footer = 90;
+constexpr float min_width = 1060;  // narrower tables scroll sideways
 
-/// Columns that cannot be sorted by: they are only known of the rows that are shown.
+/// The sort key of columns by which the table cannot be sorted, because their values are known only for visible rows.
 constexpr auto unsorted = static_cast<block_column>(0xff);
 
 struct column {
   block_cell what;
   const char* title;
-  const char* csv;  ///< In the header of CSV.
+  const char* csv;  ///< The column's heading in CSV.
   block_column sort;
-  float width;  ///< As a share of the table's width.
-  bool figures = false;
-  bool hidden = false;  ///< Until it is chosen in the menu of the headings.
+  float width;  ///< Share of the table's width.
+  bool metrics = false;
+  bool hidden = false;  ///< Hidden until the user chooses the column in the context menu of the headings.
   const char* tip = nullptr;
 };
 constexpr std::array<column, 16> columns = {{
     {block_cell::size, "Size", "bytes", block_column::bytes, 84, true},
-    {block_cell::line, "Asked for by", "asked_by", unsorted, 250},
+    {block_cell::line, "Allocated by", "asked_by", unsorted, 250},
     {block_cell::category, "Category", "category", block_column::category, 124},
     {block_cell::born, "Allocated", "allocated_ns", block_column::born, 92, true, false,
-     "When the program had the block: a time of the host."},
+     "When the allocation call returned, in host time."},
     {block_cell::died, "Freed", "freed_ns", block_column::died, 92, true, false,
-     "When the program freed the block: a time of the host. The GPU may still have to run work that uses it."},
+     "When the program freed the block, in host time. GPU work that uses it may still be pending."},
     {block_cell::lifetime, "Lifetime", "lifetime_ns", block_column::lifetime, 84, true},
     {block_cell::last_use, "Last use", "last_use_ns", block_column::last_use, 92, true, false,
-     "When the program launched the last kernel or copy that names the block. The GPU may have run it later."},
-    {block_cell::idle, "Held unused", "held_unused_ns", block_column::idle, 100, true, false,
-     "How long the program held the block after it launched its last use, or without any use."},
+     "When the program launched the last kernel or copy that uses the block. The GPU may have run it later."},
+    {block_cell::idle, "Idle since last use", "held_unused_ns", block_column::idle, 124, true, false,
+     "Time from the last use (or the allocation, if never used) until the block was freed."},
     {block_cell::step, "Step", "step", unsorted, 48, true, false, "The step in which the block was allocated."},
     {block_cell::address, "Address", "address", block_column::address, 128},
     {block_cell::name, "Name", "name", block_column::name, 110},
     {block_cell::layer, "Layer", "layer", block_column::layer, 96, false, true},
     {block_cell::kind, "Kind", "kind", block_column::kind, 74, false, true},
     {block_cell::first_use, "First use", "first_use_ns", block_column::first_use, 92, true, true,
-     "When the first kernel or copy that names the block was enqueued."},
-    {block_cell::uses, "Uses", "uses", unsorted, 60, true, true, "How many kernels and copies named the block."},
-    // Last, for a recording of one process is shown without it.
+     "When the first kernel or copy that uses the block was enqueued."},
+    {block_cell::uses, "Uses", "uses", unsorted, 60, true, true, "Number of kernels and copies that use the block."},
+    // This column must be the last, because recordings of one process are shown without it.
     {block_cell::process, "Rank", "rank", unsorted, 70, false, false,
-     "The rank of the process that allocated the block; the process itself where it has no rank."},
+     "The rank of the process that allocated the block, or the process itself if it has no rank."},
 }};
 
 constexpr std::array<table_column, columns.size()> block_columns = [] {
@@ -89,7 +89,7 @@ void blocks_view::add_commands(const command_home& home) {
     start_over();
     return true;
   };
-  // Sets the filter, but leaves in front what is in front.
+  // This command sets the filter without bringing the panel to the front.
   home.commands.add({.id = "blocks.filter", .run = [take](const argument& with) { take(with); }, .enabled = ready});
   home.commands.add({.id = "blocks.show",
                      .run =
@@ -106,7 +106,7 @@ void blocks_view::add_commands(const command_home& home) {
 }
 
 void blocks_view::reset() {
-  question_ = {};
+  query_ = {};
   ahead_ = {};
   report_ = {};
   filter_ = {};
@@ -148,12 +148,12 @@ void blocks_view::draw(view_context& with) {
   const document& shown = *with.state.active();
   const auto report = report_.ask(*shown.engine, {});
   if (!layer_chosen_ && report && report.complete) {
-    // The innermost layer, whose blocks hold no others: each size then stands there once.
-    if (const analysis::memory_peak* peak = main_peak(*report.value)) filter_.layer = peak->layer;
+    // Show the innermost layer, whose blocks contain no other blocks, so that no memory is listed twice.
+    if (const metrics::memory_peak* peak = main_peak(*report.value)) filter_.layer = peak->layer;
     layer_chosen_ = true;
   }
   draw_filters(with, report);
-  query::blocks_question wanted;
+  query::blocks_query wanted;
   wanted.range = filter_.range.value_or(with.state.range().value_or(shown.span));
   wanted.layer = filter_.layer;
   wanted.only_unfreed = filter_.only_unfreed;
@@ -163,42 +163,43 @@ void blocks_view::draw(view_context& with) {
   wanted.rows = wanted_rows_;
   wanted.by = by_ ? by_ : grouping_of(with, report).by;
   wanted.category = filter_.category;
-  wanted.least_bytes = filter_.least_bytes;
+  wanted.min_bytes = filter_.min_bytes;
   wanted.only_unused = filter_.only_unused;
   wanted.device = filter_.device;
   wanted.kind = filter_.kind;
   wanted.process = filter_.process;
   wanted.groups = filter_.groups;
   wanted.with_uses = true;
-  const auto answer = question_.ask(*shown.engine, wanted);
-  progress_line(with, answer.complete, answer.progress);
-  if (!answer) return;
-  if (answer.complete && !shown.live) {
-    // Sorting by any column, and filtering, are then a matter of moments.
-    query::blocks_question all;
+  const auto result = query_.ask(*shown.engine, wanted);
+  progress_line(with, result.complete, result.progress);
+  if (!result) return;
+  if (result.complete && !shown.live) {
+    // If all rows are known, sorting by any column and filtering are fast.
+    query::blocks_query all;
     all.range = shown.span;
     all.sort = block_column::born;
     all.rows = 0;
     ahead_.ask(*shown.engine, all);
   }
-  const query::block_table& table = *answer.value;
+  const query::block_table& table = *result.value;
   count_ = table.count;
-  if (wanted_.block != trace::block_id::none && answer.complete) look_for_wanted(table);
-  if (table.rows.empty() && answer.complete) {
+  if (wanted_.block != trace::block_id::none && result.complete) look_for_wanted(table);
+  if (table.rows.empty() && result.complete) {
     const bool no_filter = filter_ == blocks_filter{};
     if (no_filter && !with.state.range()) return no_memory_recorded(with);
     return empty_state(with, icon::search, "No blocks match",
-                       filter_.only_unused && !table.uses_known ? "This recording does not know which blocks were used."
-                       : no_filter                              ? "Nothing was allocated in this range."
-                                                                : "No block in this range passes the filters above.");
+                       filter_.only_unused && !table.uses_known
+                           ? "This recording has no data on which blocks were used."
+                       : no_filter ? "Nothing was allocated in this range."
+                                   : "No block in this range matches the filters above.");
   }
-  if (whole_wanted_ && answer.complete) take_whole(with, content_of(with, table), table);
-  const bool footer = ImGui::GetContentRegionAvail().y > with.px(least_for_footer);
+  if (whole_wanted_ && result.complete) take_whole(with, content_of(with, table), table);
+  const bool footer = ImGui::GetContentRegionAvail().y > with.px(min_for_footer);
   draw_table(with, table, footer);
   if (footer) draw_footer(with, table);
 }
 
-/// Copies or saves the table if all rows that can be shown are known; else asks for them.
+/// Copies or saves the table if all rows that can be shown are known. Otherwise requests all rows first.
 void blocks_view::take_whole(const view_context& with, const table_content& content, const query::block_table& table) {
   const std::size_t most = query::block_table::row_limit;
   if (table.rows.size() < std::min<std::uint64_t>(table.count, most) && wanted_rows_ < most) {
@@ -213,7 +214,8 @@ void blocks_view::take_whole(const view_context& with, const table_content& cont
   whole_wanted_.reset();
 }
 
-/// Scrolls to the block that is to be revealed. If it is not among the rows, asks for more, then drops the filters.
+/// Scrolls to the block that is to be revealed. If the block is not among the rows, requests more rows; if it is not
+/// among all rows, drops the filters.
 void blocks_view::look_for_wanted(const query::block_table& table) {
   const auto found = std::find_if(table.rows.begin(), table.rows.end(),
                                   [this](const query::block_row& row) { return row.block == wanted_.block; });
@@ -225,17 +227,18 @@ void blocks_view::look_for_wanted(const query::block_table& table) {
   } else if (wanted_.tries <= 2) {
     wanted_.tries = 2;
     filter_ = {};
-    filter_.range = query::time_range{wanted_.born, wanted_.born + 1};
+    filter_.range = time_range{wanted_.born, wanted_.born + 1};
     wanted_rows_ = query::block_table::row_limit;
   } else {
     wanted_ = {};
   }
 }
 
-/// A low panel shows the text alone, and the other filters when a button is pressed: the rows need the space.
-void blocks_view::draw_filters(const view_context& with, const query::answer<analysis::report>& report) {
+/// Draws the filters. A low panel shows only the text filter, because the rows need the space; a button shows the
+/// others.
+void blocks_view::draw_filters(const view_context& with, const query::query_result<metrics::report>& report) {
   const blocks_filter before = filter_;
-  const bool low = ImGui::GetContentRegionAvail().y < with.px(least_for_filters);
+  const bool low = ImGui::GetContentRegionAvail().y < with.px(min_for_filters);
   const float button = low ? ImGui::CalcTextSize("Filters (on)").x + ImGui::GetStyle().FramePadding.x * 2 +
                                  ImGui::GetStyle().ItemSpacing.x
                            : 0;
@@ -258,7 +261,7 @@ void blocks_view::draw_filters(const view_context& with, const query::answer<ana
   if (filter_ != before) start_over();
 }
 
-void blocks_view::draw_filter_choices(const view_context& with, const query::answer<analysis::report>& report) {
+void blocks_view::draw_filter_choices(const view_context& with, const query::query_result<metrics::report>& report) {
   place_control(with.px(118));
   ImGui::SetNextItemWidth(with.px(118));
   if (ImGui::BeginCombo("##layer", filter_.layer ? name_of(*filter_.layer).data() : "all layers")) {
@@ -272,19 +275,19 @@ void blocks_view::draw_filter_choices(const view_context& with, const query::ans
   place_control(with.px(140));
   ImGui::SetNextItemWidth(with.px(140));
   if (ImGui::BeginCombo("##category",
-                        filter_.category ? analysis::category_name(*filter_.category).data() : "all categories")) {
+                        filter_.category ? index::category_name(*filter_.category).data() : "all categories")) {
     if (ImGui::Selectable("all categories", !filter_.category)) filter_.category.reset();
-    for (std::size_t i = 1; i < analysis::category_count; ++i) {
-      const auto what = static_cast<analysis::category>(i);
-      if (ImGui::Selectable(analysis::category_name(what).data(), filter_.category == what)) filter_.category = what;
+    for (std::size_t i = 1; i < index::category_count; ++i) {
+      const auto what = static_cast<index::category>(i);
+      if (ImGui::Selectable(index::category_name(what).data(), filter_.category == what)) filter_.category = what;
     }
     ImGui::EndCombo();
   }
   place_control(with.px(132));
   ImGui::SetNextItemWidth(with.px(132));
-  if (ImGui::BeginCombo("##size", size_words(filter_.least_bytes).c_str())) {
+  if (ImGui::BeginCombo("##size", size_words(filter_.min_bytes).c_str())) {
     for (const std::uint64_t each : sizes)
-      if (ImGui::Selectable(size_words(each).c_str(), filter_.least_bytes == each)) filter_.least_bytes = each;
+      if (ImGui::Selectable(size_words(each).c_str(), filter_.min_bytes == each)) filter_.min_bytes = each;
     ImGui::EndCombo();
   }
   place_control(with.px(104), with.px(between_choices));
@@ -298,20 +301,20 @@ void blocks_view::draw_filter_choices(const view_context& with, const query::ans
     ImGui::SetNextItemWidth(with.px(132));
     process_combo(with, "##process", filter_.process);
   }
-  place_control(with.px(170), with.px(between_choices));
-  ImGui::SetNextItemWidth(with.px(170));
+  place_control(with.px(190), with.px(between_choices));
+  ImGui::SetNextItemWidth(with.px(190));
   attribution_combo(with, "##by", by_, grouping_of(with, report));
 }
 
-/// "at the peak", or the time that a link from elsewhere chose.
-void blocks_view::draw_moment_filter(const view_context& with, const analysis::report* report) {
-  const analysis::memory_peak* peak = nullptr;
+/// Draws the filter by moment: "at the peak", or the time that a link from another panel chose.
+void blocks_view::draw_moment_filter(const view_context& with, const metrics::report* report) {
+  const metrics::memory_peak* peak = nullptr;
   if (report != nullptr)
-    for (const analysis::memory_peak& each : report->peaks)
-      if (analysis::is_device_resident(each.kind) && (!filter_.layer || each.layer == *filter_.layer) &&
+    for (const metrics::memory_peak& each : report->peaks)
+      if (index::is_device_resident(each.kind) && (!filter_.layer || each.layer == *filter_.layer) &&
           (peak == nullptr || each.bytes > peak->bytes))
         peak = &each;
-  const auto at_peak = [&] { return query::time_range{peak->time, peak->time + 1}; };
+  const auto at_peak = [&] { return time_range{peak->time, peak->time + 1}; };
   const bool elsewhere = filter_.range && (peak == nullptr || *filter_.range != at_peak());
   if (peak == nullptr && !elsewhere) return;
   place_control(with.px(110), with.px(between_choices));
@@ -323,7 +326,7 @@ void blocks_view::draw_moment_filter(const view_context& with, const analysis::r
   }
 }
 
-/// The group of memory over time that the list is limited to.
+/// Draws the filter by a group of the panel Memory over time.
 void blocks_view::draw_group_filter(const view_context& with) {
   if (!filter_.groups && !filter_.device && !filter_.kind) return;
   place_control(with.px(140), with.px(between_choices));
@@ -341,12 +344,12 @@ void blocks_view::draw_group_filter(const view_context& with) {
 
 void blocks_view::draw_footer(const view_context& with, const query::block_table& table) const {
   std::string text = format_some(table.count, "block") + ", " + format_bytes(static_cast<double>(table.total_bytes));
-  if (!filter_.layer) text += " (a layer's blocks lie inside those of the layer below)";
+  if (!filter_.layer) text += "  (blocks of a layer are inside those of the layer below)";
   const bool limited = filter_ != blocks_filter{.range = filter_.range, .layer = filter_.layer};
   if (limited) {
-    text += ", with these filters";
+    text += " matching these filters";
   } else if (!filter_.range && !with.state.range()) {
-    text += filter_.layer ? ", all of this layer" : " in all";
+    text += filter_.layer ? ", allocations over the run" : " in total";
   }
   const std::uint64_t most = query::block_table::row_limit;
   if (most < table.count) text += "; the first " + format_count(most) + " are shown";
@@ -363,8 +366,8 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
   if (footer) room.y -= ImGui::GetTextLineHeightWithSpacing();
   const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   const float bar = ImGui::GetStyle().ScrollbarSize;
-  const bool sideways = room.x - bar - with.px(2) < with.px(least_width);
-  const float level_bar = sideways ? bar : 0;  // ImGui's horizontal scroll bar
+  const bool sideways = room.x - bar - with.px(2) < with.px(min_width);
+  const float level_bar = sideways ? bar : 0;  // height of ImGui's horizontal scroll bar
   const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
   const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(table.count, query::block_table::row_limit));
   const auto known = static_cast<std::int64_t>(table.rows.size());
@@ -378,21 +381,22 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
                  first_);
   first_ = std::clamp<std::int64_t>(first_, 0, last_first);
   ImGui::SetCursorScreenPos(origin);
-  // A click anywhere on a row selects it; columns are resized by their headings only.
+  // A click anywhere on a row selects it, so columns can be resized only at their headings.
   const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
                                 ImGuiTableFlags_Reorderable | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH |
                                 ImGuiTableFlags_NoBordersInBody;
   const auto shown = shown_columns(with);
-  // ImGui keeps the columns of a table: with another number of them it is another table.
+  // ImGui stores the column settings of a table by the table's id, so a different number of columns requires a
+  // different id.
   if (!ImGui::BeginTable(shown.size() == columns.size() ? "blocks of ranks" : "blocks", static_cast<int>(shown.size()),
-                         flags, {room.x - bar - with.px(2), room.y}, sideways ? with.px(least_width) : 0))
+                         flags, {room.x - bar - with.px(2), room.y}, sideways ? with.px(min_width) : 0))
     return;
   for (const column& each : shown) {
     ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
     if (each.sort == unsorted) own |= ImGuiTableColumnFlags_NoSort;
     if (each.hidden) own |= ImGuiTableColumnFlags_DefaultHide;
-    if (each.figures) own |= ImGuiTableColumnFlags_PreferSortDescending;
+    if (each.metrics) own |= ImGuiTableColumnFlags_PreferSortDescending;
     if (each.sort == block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
     ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
   }
@@ -413,24 +417,24 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
   menu_.scroll_by_keys(first_, fits, known);
 }
 
-/// Sorts by the column that a command named, as a click on its heading does.
+/// Sorts by the column that a command named. Has the same effect as a click on the column's heading.
 void blocks_view::sort_as_wanted() {
   const auto is =
       std::find_if(columns.begin(), columns.end(), [this](const column& c) { return c.title == sort_wanted_; });
   if (is != columns.end() && is->sort != unsorted)
     ImGui::TableSetColumnSortDirection(static_cast<int>(is - columns.begin()),
-                                       is->figures ? ImGuiSortDirection_Descending : ImGuiSortDirection_Ascending,
+                                       is->metrics ? ImGuiSortDirection_Descending : ImGuiSortDirection_Ascending,
                                        false);
   sort_wanted_.clear();
 }
 
-/// Like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, like their numbers.
+/// Works like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, as their numbers are.
 void blocks_view::draw_headings() {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int i = 0; i < ImGui::TableGetColumnCount(); ++i) {
     if (!ImGui::TableSetColumnIndex(i)) continue;
     const column& each = columns[static_cast<std::size_t>(i)];
-    if (each.figures) {
+    if (each.metrics) {
       const bool sorted = (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsSorted) != 0;
       const float arrow = sorted ? ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x : 0;
       const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(each.title).x - arrow;
@@ -485,20 +489,19 @@ table_content blocks_view::content_of(const view_context& with, const query::blo
   return made;
 }
 
-/// Entries of the menu that limit the list to blocks like this one.
+/// Adds menu entries that limit the list to blocks similar to this one.
 void blocks_view::filter_entries(const view_context& with, const query::block_table& table, std::size_t at) {
   const query::block_row& row = table.rows[at];
   const blocks_filter before = filter_;
   const std::string who = at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string();
-  if (ImGui::MenuItem(
-          table.by == symbols::attribution::line ? "Only blocks of this line" : "Only blocks asked for by it", nullptr,
-          false, !who.empty()))
+  if (ImGui::MenuItem(table.by == symbols::attribution::line ? "Only blocks of this line" : "Only blocks of this group",
+                      nullptr, false, !who.empty()))
     filter_.text = who;
-  if (row.category.what != analysis::category::none && ImGui::MenuItem("Only blocks of this category"))
+  if (row.category.what != index::category::none && ImGui::MenuItem("Only blocks of this category"))
     filter_.category = row.category.what;
-  if (ImGui::MenuItem("Only blocks of at least this size")) filter_.least_bytes = row.bytes;
-  if (ImGui::MenuItem("Only blocks that live when this is allocated"))
-    filter_.range = query::time_range{row.born, row.born + 1};
+  if (ImGui::MenuItem("Only blocks of at least this size")) filter_.min_bytes = row.bytes;
+  if (ImGui::MenuItem("Only blocks that are live when it is allocated"))
+    filter_.range = time_range{row.born, row.born + 1};
   if (has_several_processes(with) && ImGui::MenuItem("Only blocks of this process")) filter_.process = row.process;
   if (ImGui::MenuItem("Remove all filters", nullptr, false, filter_ != blocks_filter{})) filter_ = {};
   ImGui::Separator();
@@ -512,7 +515,7 @@ void blocks_view::draw_cell(const view_context& with, const query::block_table& 
   if (what == block_cell::layer) swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
   const table_cell value = cell(with, table, at, what);
   const auto is = std::find_if(columns.begin(), columns.end(), [what](const column& c) { return c.what == what; });
-  if (is->figures) return right_text(value.shown(), value.muted());
+  if (is->metrics) return right_text(value.shown(), value.muted());
   clipped_text(value.shown(), ImGui::GetContentRegionAvail().x);
 }
 
@@ -520,7 +523,7 @@ table_cell blocks_view::cell(const view_context& with, const query::block_table&
                              block_cell what) {
   const query::block_row& row = table.rows[at];
   const bool kept = row.died == trace::unknown_time;
-  const auto use = [&](query::time_ns time) {
+  const auto use = [&](time_ns time) {
     if (!table.uses_known) return table_cell::none();
     return time == trace::unknown_time ? table_cell::none("never") : table_cell::moment(time);
   };
@@ -530,8 +533,8 @@ table_cell blocks_view::cell(const view_context& with, const query::block_table&
     case block_cell::line:
       return table_cell::text(at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string());
     case block_cell::category:
-      return table_cell::text(
-          row.category.what == analysis::category::none ? "" : analysis::category_name(row.category.what));
+      return table_cell::text(row.category.what == index::category::none ? ""
+                                                                         : index::category_name(row.category.what));
     case block_cell::born:
       return table_cell::moment(row.born);
     case block_cell::died:
@@ -564,12 +567,12 @@ table_cell blocks_view::cell(const view_context& with, const query::block_table&
   return table_cell::none();
 }
 
-void blocks_view::draw_category(const view_context& with, const analysis::block_category& is) {
-  if (is.what == analysis::category::none) return;
+void blocks_view::draw_category(const view_context& with, const index::block_category& is) {
+  if (is.what == index::category::none) return;
   swatch(with, with.colours.categories[static_cast<std::size_t>(is.what)]);
-  clipped_text(analysis::category_name(is.what), ImGui::GetContentRegionAvail().x);
+  clipped_text(index::category_name(is.what), ImGui::GetContentRegionAvail().x);
   if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
-  ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", analysis::words_of(is.why).data());
+  ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", index::words_of(is.why).data());
 }
 
 }  // namespace sluice::gui

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/gui/views/row_menu.hpp"
-#include "core/figures/report.hpp"
+#include "core/metrics/report.hpp"
 
 namespace sluice::gui {
 
@@ -30,8 +30,8 @@ enum class block_cell : std::uint8_t {
   process
 };
 
-/// The blocks that were live in the selected range, at a moment, or in the whole recording, with filters. Scrolls by row
-/// index, because a float cannot address the rows of a long recording in pixels.
+/// Lists the blocks that were live in the selected range, at a moment, or in the whole recording, with filters. Scrolls
+/// by row index, because a float is not precise enough to address the rows of a long recording in pixels.
 class blocks_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Blocks"; }
@@ -44,26 +44,26 @@ class blocks_view final : public view {
   void keep(document_id of, kept_view& into) const override;
   void restore(const view_context& with, const kept_view& from) override;
 
-  /// What the list is limited to; for tests.
+  /// The filter of the list; for tests.
   [[nodiscard]] const blocks_filter& filter() const { return filter_; }
   /// The blocks whose rows were drawn in the last frame; for tests.
   [[nodiscard]] const std::vector<trace::block_id>& blocks_on_screen() const { return on_screen_; }
-  /// How many blocks pass the filter, as far as is known; for tests.
+  /// The number of blocks that pass the filter, as far as it is known; for tests.
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
  private:
-  /// A block to scroll to, once it is among the rows.
+  /// A block to scroll to once it is among the rows.
   struct wanted_block {
     trace::block_id block{};
-    query::time_ns born = 0;
+    time_ns born = 0;
     int tries = 0;
   };
 
   void start_over();
   void look_for_wanted(const query::block_table& table);
-  void draw_filters(const view_context& with, const query::answer<analysis::report>& report);
-  void draw_filter_choices(const view_context& with, const query::answer<analysis::report>& report);
-  void draw_moment_filter(const view_context& with, const analysis::report* report);
+  void draw_filters(const view_context& with, const query::query_result<metrics::report>& report);
+  void draw_filter_choices(const view_context& with, const query::query_result<metrics::report>& report);
+  void draw_moment_filter(const view_context& with, const metrics::report* report);
   void draw_group_filter(const view_context& with);
   void draw_footer(const view_context& with, const query::block_table& table) const;
   void draw_table(const view_context& with, const query::block_table& table, bool footer);
@@ -77,27 +77,29 @@ class blocks_view final : public view {
   [[nodiscard]] table_content content_of(const view_context& with, const query::block_table& table);
   void filter_entries(const view_context& with, const query::block_table& table, std::size_t at);
   void take_whole(const view_context& with, const table_content& content, const query::block_table& table);
-  static void draw_category(const view_context& with, const analysis::block_category& is);
+  static void draw_category(const view_context& with, const index::block_category& is);
 
-  screen_slot<query::blocks_question> question_;
-  screen_slot<query::blocks_question> ahead_;  ///< So that the blocks of a long recording are listed before a sort.
-  screen_slot<query::report_question> report_;
-  std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All rows once the user scrolls to the end of these.
+  screen_slot<query::blocks_query> query_;
+  screen_slot<query::blocks_query> ahead_;  ///< Lists the blocks of a long recording until the sorted list is ready.
+  screen_slot<query::report_query> report_;
+  std::size_t wanted_rows_ = query::block_table::first_rows;  ///< Set to the number of all rows once the user scrolls
+                                                              ///< to the end.
   blocks_filter filter_;
-  document_id document_ = document_id::none;  ///< Of which the list is.
-  bool layer_chosen_ = false;                 ///< False: the innermost layer will be.
-  std::optional<symbols::attribution> by_;    ///< None: `grouping_of`.
+  document_id document_ = document_id::none;  ///< The document whose blocks are listed.
+  bool layer_chosen_ = false;                 ///< False: the view chooses the innermost layer.
+  std::optional<symbols::attribution> by_;    ///< None: the attribution of `grouping_of` applies.
   query::block_column sort_ = query::block_column::bytes;
   bool descending_ = true;
-  std::string sort_wanted_;  ///< Title of the column to sort by next; empty: none.
+  std::string sort_wanted_;  ///< Title of the column to sort by next; empty if none.
   std::int64_t first_ = 0;
-  std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
+  std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that this view handled.
   wanted_block wanted_;
   std::vector<trace::block_id> on_screen_;
   std::uint64_t count_ = 0;
   std::optional<std::int64_t> scroll_to_;
   row_menu menu_;
-  std::optional<bool> whole_wanted_;  ///< The table is to be copied (false) or saved once all its rows are known.
+  std::optional<bool> whole_wanted_;  ///< Once all rows are known, copy (false) or save (true) the whole table; none:
+                                      ///< do neither.
 };
 
 }  // namespace sluice::gui

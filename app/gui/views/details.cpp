@@ -9,32 +9,31 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::array<table_column, 2> detail_columns = {{{"what", "what"}, {"value", "value"}}};
+constexpr std::array<table_column, 2> detail_columns = {{{"property", "what"}, {"value", "value"}}};
 
-/// Everything known about the selected event or block, with links to related items.
+/// Shows everything that is known about the selected event or block, with links to related items.
 class details_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Details"; }
   [[nodiscard]] panel_place place() const override { return panel_place::right; }
   [[nodiscard]] topic tells_of() const override { return topic::selection; }
-  void reset() override { question_ = {}; }
+  void reset() override { query_ = {}; }
 
   void draw(view_context& with) override {
     const selection& chosen = with.state.selected();
     if (chosen.kind != selection_kind::event && chosen.kind != selection_kind::block)
-      return empty_state(with, icon::info, "Nothing selected",
-                         "Click a box on the timeline or a row of the table of blocks.");
-    query::details_question wanted;
+      return empty_state(with, icon::info, "Nothing selected", "Click a box on the timeline or a row in Blocks.");
+    query::details_query wanted;
     if (chosen.kind == selection_kind::event) {
       wanted.event = static_cast<trace::event_id>(chosen.id);
     } else {
       wanted.block = static_cast<trace::block_id>(chosen.id);
     }
-    const auto answer = question_.ask(*with.state.active()->engine, wanted);
-    progress_line(with, answer.complete, answer.progress);
-    if (answer.failure) return empty_state(with, icon::warning, "Not in this recording", answer.failure->message);
-    if (!answer) return;
-    const query::event_details& found = *answer.value;
+    const auto result = query_.ask(*with.state.active()->engine, wanted);
+    progress_line(with, result.complete, result.progress);
+    if (result.failure) return empty_state(with, icon::warning, "Not in this recording", result.failure->message);
+    if (!result) return;
+    const query::event_details& found = *result.value;
     ImGui::PushFont(with.fonts.bold, 0);
     ImGui::PushTextWrapPos(0);
     ImGui::TextUnformatted(found.title.c_str());
@@ -93,7 +92,7 @@ class details_view final : public view {
     with.commands.invoke("selection.reveal");
   }
 
-  screen_slot<query::details_question> question_;
+  screen_slot<query::details_query> query_;
   row_menu rows_;
 };
 

@@ -1,4 +1,4 @@
-// When GPUs had nothing to do, and what the host did meanwhile.
+// Shows when GPUs were idle, and what the host did meanwhile.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,40 +10,40 @@
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
-#include "core/query/answers/panels/idle_gaps.hpp"
+#include "core/query/results/panels/idle_gaps.hpp"
 
 namespace sluice::gui {
 namespace {
 
-using analysis::device_activity;
-using analysis::gap_lengths;
+using metrics::device_activity;
+using metrics::gap_lengths;
 using query::idle_gap_list;
 
 constexpr std::array<table_column, 4> idle_device_columns = {
-    {{"device", "device"}, {"idle", "idle_ns"}, {"of its time", "idle_share"}, {"gaps", "gaps"}}};
-constexpr std::array<table_column, 6> cause_columns = {{{"what the host did", "what_the_host_did"},
+    {{"device", "device"}, {"idle", "idle_ns"}, {"share of time", "idle_share"}, {"gaps", "gaps"}}};
+constexpr std::array<table_column, 6> cause_columns = {{{"host activity", "what_the_host_did"},
                                                         {"gaps", "gaps"},
                                                         {"idle", "idle_ns"},
                                                         {"longest", "longest_ns"},
                                                         {nullptr, "device"},
                                                         {nullptr, "saved_ns"}}};
-constexpr std::array<table_column, 5> gap_columns = {{{"what the host did", "what_the_host_did"},
+constexpr std::array<table_column, 5> gap_columns = {{{"host activity", "what_the_host_did"},
                                                       {"until", "until"},
                                                       {"length", "length_ns"},
                                                       {"at", "begin_ns"},
                                                       {nullptr, "device"}}};
 
-/// "a wait for the GPU (cuStreamSynchronize), at train.py:12 (step)", as findings say it. `is_next`: what ran is before
-/// `place`.
-std::string words_for(analysis::gap_cause cause, std::string_view call, const std::string& place, bool is_next) {
-  std::string words{analysis::words_of(cause)};
+/// Describes the cause of a gap as findings do: "Synchronization (cuStreamSynchronize), at train.py:12 (step)".
+/// `is_next`: `place` belongs to what ran after the gap.
+std::string words_for(metrics::gap_cause cause, std::string_view call, const std::string& place, bool is_next) {
+  std::string words{metrics::words_of(cause)};
   if (!call.empty()) words += " (" + std::string(call) + ")";
   if (place.empty()) return words;
   return words + (is_next && call.empty() ? ", before " : ", at ") + place;
 }
 
 class idle_gaps_view final : public view {
-  static constexpr float least_beside = 820;  // design pixels; narrower panels have the chart above the tables
+  static constexpr float min_beside = 820;  // design pixels; in narrower panels the chart is above the tables
   static constexpr float widest_chart = 620;
   static constexpr float chart_height = 96;
 
@@ -72,38 +72,38 @@ class idle_gaps_view final : public view {
 
   void draw(view_context& with) override {
     const document& shown = *with.state.active();
-    const query::time_range range = with.state.range().value_or(shown.span);
-    const auto figures = statistics_.ask(*shown.engine, {range});
+    const time_range range = with.state.range().value_or(shown.span);
+    const auto metrics = statistics_.ask(*shown.engine, {range});
     const auto gaps = gaps_.ask(*shown.engine, {range});
-    progress_line(with, figures.complete && gaps.complete, gaps.progress);
-    if (figures.failure || gaps.failure)
+    progress_line(with, metrics.complete && gaps.complete, gaps.progress);
+    if (metrics.failure || gaps.failure)
       return empty_state(with, icon::failure, "The gaps could not be read",
-                         (figures.failure ? *figures.failure : *gaps.failure).message);
-    if (!figures) return;
-    const auto& devices = figures.value->devices;
-    if (figures.complete && std::none_of(devices.begin(), devices.end(), has_gaps)) {
+                         (metrics.failure ? *metrics.failure : *gaps.failure).message);
+    if (!metrics) return;
+    const auto& devices = metrics.value->devices;
+    if (metrics.complete && std::none_of(devices.begin(), devices.end(), has_gaps)) {
       range_line(with, range);
       return empty_state(
           with, icon::chart, "No kernels here",
           with.state.range()
               ? "No kernel ran in the selected range."
-              : "Idle gaps are the times between the kernels and copies of a GPU. To have them, record with "
-                "\"Timeline\" (File, Record a program).");
+              : "Idle gaps are the times between the kernels and copies of a GPU. Record with \"Timeline\" (File, "
+                "Record a program) to see them.");
     }
     if (gaps.value != nullptr && gaps.value != shown_) take(gaps.value);
     if (only_ && std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return each.device == *only_; }))
       take_only({});
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    const bool beside = room.x >= with.px(least_beside);
+    const bool beside = room.x >= with.px(min_beside);
     if (beside) {
       const float wide = std::min(with.px(widest_chart), room.x * 0.46F);
-      if (ImGui::BeginChild("devices", {wide, 0})) draw_head(with, *figures.value, range, {wide, room.y});
+      if (ImGui::BeginChild("devices", {wide, 0})) draw_head(with, *metrics.value, range, {wide, room.y});
       ImGui::EndChild();
       ImGui::SameLine(0, with.px(16));
       if (ImGui::BeginChild("gaps")) draw_gaps(with);
       ImGui::EndChild();
     } else if (ImGui::BeginChild("all")) {
-      draw_head(with, *figures.value, range, {room.x, room.y});
+      draw_head(with, *metrics.value, range, {room.x, room.y});
       draw_gaps(with);
       ImGui::EndChild();
     } else {
@@ -114,8 +114,8 @@ class idle_gaps_view final : public view {
  private:
   static bool has_gaps(const device_activity& device) { return device.kernels > 0; }
 
-  void take(const std::shared_ptr<const idle_gap_list>& answer) {
-    shown_ = answer;
+  void take(const std::shared_ptr<const idle_gap_list>& result) {
+    shown_ = result;
     order();
   }
   void take_only(std::optional<trace::device_id> device) {
@@ -129,24 +129,23 @@ class idle_gaps_view final : public view {
       if (!only_ || shown_->gaps[i].gap.device == *only_) rows_.push_back(i);
   }
 
-  void draw_head(const view_context& with, const analysis::range_statistics& all, query::time_range range,
-                 ImVec2 room) {
+  void draw_head(const view_context& with, const metrics::range_statistics& all, time_range range, ImVec2 room) {
     range_line(with, range);
     draw_devices(with, all);
-    if (shown_ == nullptr) return remark(with, "Reading what the GPUs and the host did.");
+    if (shown_ == nullptr) return remark(with, "Reading GPU and host activity.");
     draw_lengths(with, {room.x, with.px(chart_height)});
     draw_causes(with);
   }
 
-  void draw_devices(const view_context& with, const analysis::range_statistics& all) {
-    if (!begin_figures("devices", {"device", "idle", "of its time", "gaps"})) return;
+  void draw_devices(const view_context& with, const metrics::range_statistics& all) {
+    if (!begin_metrics("devices", {"device", "idle", "share of time", "gaps"})) return;
     std::vector<const device_activity*> shown;
     for (const device_activity& each : all.devices)
       if (has_gaps(each)) shown.push_back(&each);
     table_content content{"Idle time by device", idle_device_columns, shown.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const device_activity& each = *shown[row];
-      const query::time_ns working = each.last - each.first;
+      const time_ns working = each.last - each.first;
       to.push_back(table_cell::text(device_words(with, each.device)));
       to.push_back(table_cell::duration(working - each.busy));
       to.push_back(working > 0 ? table_cell::share(1 - static_cast<double>(each.busy) / static_cast<double>(working))
@@ -161,8 +160,8 @@ class idle_gaps_view final : public view {
         take_only(only_ == each.device ? std::nullopt : std::optional(each.device));
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
         ImGui::SetTooltip(
-            "Idle: the time between the first and the last work, in which nothing ran.\n"
-            "Gaps: those of at least 10 µs. Click to show only this device.");
+            "Idle: the time between the first and the last work in which nothing ran.\n"
+            "Gaps: idle times of at least 10 µs. Click to show only this device.");
       row_menu::draw_cells(table_.cells(content, i));
       ImGui::PopID();
     }
@@ -174,7 +173,7 @@ class idle_gaps_view final : public view {
     return found == shown_->lengths.end() ? nullptr : &found->second;
   }
 
-  /// Idle time by the length of the gaps: a bar for each octave.
+  /// Draws the idle time by length of gap, with one bar per octave.
   void draw_lengths(const view_context& with, ImVec2 size) const {
     gap_lengths sum;
     for (const auto& [device, lengths] : shown_->lengths) {
@@ -189,12 +188,12 @@ class idle_gaps_view final : public view {
     if (first == sum.bins.end()) return;
     const auto low = static_cast<std::size_t>(first - sum.bins.begin());
     std::size_t high = low;
-    query::time_ns most = 1;
+    time_ns most = 1;
     for (std::size_t i = low; i < sum.bins.size(); ++i) {
       if (sum.bins[i].count > 0) high = i;
       most = std::max(most, sum.bins[i].total);
     }
-    heading(with, "Idle time by length of the gaps");
+    heading(with, "Idle time by gap length");
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##lengths", {std::max(ImGui::GetContentRegionAvail().x, 1.0F), size.y});
     const bool hovered = ImGui::IsItemHovered();
@@ -206,8 +205,8 @@ class idle_gaps_view final : public view {
     list.AddLineH(area.min.x, area.min.x + wide * static_cast<float>(high - low + 1), area.max.y, with.colours.line);
     float widest = 0;
     for (std::size_t i = low; i <= high; ++i)
-      widest = std::max(widest, small_width(with, format_time(query::time_ns{1} << i)));
-    // Every bar is labelled, or every second, ...
+      widest = std::max(widest, small_width(with, format_time(time_ns{1} << i)));
+    // Label every bar; if the labels do not fit, every second bar, and so on.
     const auto stride = static_cast<std::size_t>(std::max(1.0F, std::ceil((widest + with.px(8)) / wide)));
     for (std::size_t i = low; i <= high; ++i) {
       const float x = std::floor(area.min.x + wide * static_cast<float>(i - low));
@@ -218,7 +217,7 @@ class idle_gaps_view final : public view {
       if (sum.bins[i].count > 0)
         list.AddRectFilled({x, std::min(top, area.max.y - 2)}, {next - with.px(2), area.max.y},
                            over ? with.colours.accent : with.colours.slice(query::slice_kind::sync));
-      const std::string label = format_time(query::time_ns{1} << i);
+      const std::string label = format_time(time_ns{1} << i);
       if ((i - low) % stride == 0 && x + small_width(with, label) <= area.max.x)
         list.AddText(with.fonts.regular, text, {x, area.max.y + with.px(3)}, with.colours.muted, label.c_str());
       if (sum.bins[i].total == most) {
@@ -227,7 +226,7 @@ class idle_gaps_view final : public view {
         list.AddText(with.fonts.regular, text, {left, top - text - with.px(2)}, with.colours.muted, highest.c_str());
       }
       if (!over || sum.bins[i].count == 0 || !begin_tip(with)) continue;
-      ImGui::TextUnformatted((label + " to " + format_time(query::time_ns{2} << i)).c_str());
+      ImGui::TextUnformatted((label + " to " + format_time(time_ns{2} << i)).c_str());
       tip_field(with, "gaps", format_count(sum.bins[i].count), with.px(60));
       tip_field(with, "idle", format_time(sum.bins[i].total), with.px(60));
       end_tip();
@@ -237,7 +236,7 @@ class idle_gaps_view final : public view {
   void draw_causes(const view_context& with) {
     heading(with, "By cause and line");
     if (shown_->lines.empty()) return remark(with, "None.");
-    if (!begin_figures("causes", {"what the host did", "gaps", "idle", "longest"})) return;
+    if (!begin_metrics("causes", {"host activity", "gaps", "idle", "longest"})) return;
     std::vector<const query::gap_line*> lines;
     for (const query::gap_line& each : shown_->lines)
       if (!only_ || each.device == *only_) lines.push_back(&each);
@@ -267,7 +266,7 @@ class idle_gaps_view final : public view {
       const std::string words = words_of_line(each);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
         ImGui::TextUnformatted(words.c_str());
-        tip_field(with, "would be saved", format_time(each.saved), with.px(110));
+        tip_field(with, "possible saving", format_time(each.saved), with.px(110));
         if (const std::string_view range = with.text(each.range); !range.empty())
           tip_field(with, "in the range", range.substr(0, 200), with.px(110));
         ImGui::TextDisabled("Click to go to the longest gap.");
@@ -277,7 +276,7 @@ class idle_gaps_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    remark(with, "As in the report: gaps below 1 ms count only with a call that takes the time.");
+    remark(with, "As in the report, gaps below 1 ms count only if a call takes up the time.");
   }
 
   void draw_gaps(const view_context& with) {
@@ -289,7 +288,7 @@ class idle_gaps_view final : public view {
                                      : format_some(all, "gap") + ", longest first");
     if (rows_.empty()) return remark(with, "No gap of at least 10 µs.");
     const bool several = shown_->lengths.size() > 1 && !only_;
-    if (!begin_figures("gaps", {"what the host did", "until", "length", "at"})) return;
+    if (!begin_metrics("gaps", {"host activity", "until", "length", "at"})) return;
     table_content content{"Idle gaps", gap_columns, rows_.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const query::listed_gap& each = shown_->gaps[rows_[row]];
@@ -317,7 +316,7 @@ class idle_gaps_view final : public view {
 
   void draw_gap(const view_context& with, const table_content& content, std::size_t row) {
     const query::listed_gap& each = shown_->gaps[rows_[row]];
-    const analysis::idle_gap& gap = each.gap;
+    const metrics::idle_gap& gap = each.gap;
     ImGui::PushID(static_cast<int>(row));
     if (table_.begin_row(with, content, row, chosen_ == gap.span)) {
       chosen_ = gap.span;
@@ -333,10 +332,10 @@ class idle_gaps_view final : public view {
       tip_field(with, "from", format_moment(gap.span.begin), wide);
       tip_field(with, "idle for", format_time(gap.span.length()), wide);
       tip_field(with, "after", slice_kind_name(gap.before), wide);
-      tip_field(with, "the host", words, wide);
+      tip_field(with, "host", words, wide);
       if (const std::string_view range = with.text(gap.range); !range.empty())
         tip_field(with, "in the range", range.substr(0, 200), wide);
-      tip_field(with, "took of it", format_time(gap.caused), wide);
+      tip_field(with, "time in the gap", format_time(gap.caused), wide);
       tip_field(with, "ended by",
                 std::string(slice_kind_name(gap.after_kind)) + (after.empty() ? "" : ": ") +
                     std::string(after.substr(0, 200)),
@@ -345,18 +344,18 @@ class idle_gaps_view final : public view {
     }
     const std::vector<table_cell>& cells = table_.cells(content, row);
     first_cell(cells[0].shown());
-    figure_cell(cells[1].shown());
-    figure_cell(cells[2].shown());
-    figure_cell(cells[3].shown(), true);
+    metric_cell(cells[1].shown());
+    metric_cell(cells[2].shown());
+    metric_cell(cells[3].shown(), true);
     ImGui::PopID();
   }
 
-  screen_slot<query::idle_gaps_question> gaps_;
-  screen_slot<query::statistics_question> statistics_;
-  std::shared_ptr<const idle_gap_list> shown_;  ///< The last answer, perhaps in part.
-  std::vector<std::size_t> rows_;               ///< The gaps that are shown.
-  std::optional<trace::device_id> only_;        ///< Show only this device.
-  query::time_range chosen_;                    ///< The gap that was clicked last.
+  screen_slot<query::idle_gaps_query> gaps_;
+  screen_slot<query::statistics_query> statistics_;
+  std::shared_ptr<const idle_gap_list> shown_;  ///< The last result, which may be partial.
+  std::vector<std::size_t> rows_;               ///< Indices of the gaps that are listed.
+  std::optional<trace::device_id> only_;        ///< Show only gaps of this device; none: of all devices.
+  time_range chosen_;                           ///< The gap that was clicked last.
   row_menu table_;
 };
 

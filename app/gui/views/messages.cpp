@@ -16,21 +16,22 @@ namespace {
 constexpr std::array<table_column, 4> message_columns = {
     {{nullptr, "severity"}, {"message", "message"}, {"at", "time_ns"}, {nullptr, "times"}}};
 
-constexpr float least_beside = 520;  // design pixels; narrower panels have times below the texts
+constexpr float min_beside = 520;  // design pixels; in narrower panels times are below the texts
 
-/// A text of the recording with a capital at its start, unless its first word is a name of code ("cudaMalloc").
+/// A text of the recording with its first letter capitalized, unless its first word is an identifier ("cudaMalloc").
 std::string as_sentence(std::string_view text) {
   const std::string_view word = text.substr(0, text.find(' '));
   const bool is_word = std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   return is_word ? format::capital(std::string(text)) : std::string(text);
 }
 
-/// Messages of the recording, the file and the program. Equal ones are one line, with their number.
+/// Shows messages of the recording, of the file and of the program. Equal messages share one line that shows their
+/// number.
 class messages_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Messages"; }
   void reset() override {
-    question_ = {};
+    query_ = {};
     lines_.clear();
     made_of_ = {};
     warns_ = false;
@@ -40,26 +41,27 @@ class messages_view final : public view {
   void follow(const view_context& with) override {
     if (!with.state.ready()) return;
     const document& shown = *with.state.active();
-    const auto answer = question_.ask(*shown.engine, {});
-    if (!answer) return;
+    const auto result = query_.ask(*shown.engine, {});
+    if (!result) return;
     const auto is_warning = [](const query::message& each) { return each.severity != trace::severity::info; };
     warns_ = (!shown.live && !shown.engine->snapshot()->complete()) ||
-             std::any_of(answer->begin(), answer->end(), is_warning);
+             std::any_of(result->begin(), result->end(), is_warning);
   }
 
   void draw(view_context& with) override {
     const document& shown = *with.state.active();
     const auto snapshot = shown.engine->snapshot();
-    const auto answer = question_.ask(*shown.engine, {});
-    progress_line(with, answer.complete, answer.progress);
-    const made_of now{answer.value, snapshot, shown.live, with.colours.kind};
+    const auto result = query_.ask(*shown.engine, {});
+    progress_line(with, result.complete, result.progress);
+    const made_of now{result.value, snapshot, shown.live, with.colours.kind};
     if (!(now == made_of_)) {
       made_of_ = now;
       make_lines(with, shown.live);
     }
     draw_lines(with, lines_);
-    if (lines_.empty() && answer.complete)
-      empty_state(with, icon::info, "No messages", "The recording is whole: nothing was lost, nothing is doubtful.");
+    if (lines_.empty() && result.complete)
+      empty_state(with, icon::info, "No messages",
+                  "The recording is complete: no data was lost, and none is uncertain.");
   }
 
  private:
@@ -67,12 +69,12 @@ class messages_view final : public view {
     const char* severity;
     const char* sign;
     ImU32 colour;
-    std::string_view text;  ///< Of the answer.
+    std::string_view text;  ///< The result owns the text.
     std::string detail;
-    query::time_ns time;  ///< Of the first; 0: none.
+    time_ns time;  ///< Time of the first message; 0: unknown.
     std::uint64_t times = 1;
   };
-  /// What the lines were made of.
+  /// The inputs from which the lines were made.
   struct made_of {
     std::shared_ptr<const std::vector<query::message>> messages;
     std::shared_ptr<const trace::snapshot> snapshot;
@@ -85,12 +87,12 @@ class messages_view final : public view {
     lines_.clear();
     if (made_of_.snapshot->simulated())
       lines_.push_back({"info", icon::flask, with.colours.accent, "Simulated device",
-                        "Every clock of this recording is simulated: its times follow a documented model of costs, not "
-                        "a GPU.",
+                        "Every clock of this recording is simulated: its times follow a documented cost model, not a "
+                        "GPU.",
                         0});
     if (!made_of_.snapshot->complete() && !live)
-      lines_.push_back({"warning", icon::warning, with.colours.warning, "This recording was never closed",
-                        "Its writer died. Everything that reached the file is shown.", 0});
+      lines_.push_back({"warning", icon::warning, with.colours.warning, "This recording was not closed",
+                        "Its writer ended abnormally. All data written before that is shown.", 0});
     if (made_of_.messages == nullptr) return;
     std::map<std::pair<trace::severity, std::string_view>, std::size_t> known;
     for (const query::message& each : *made_of_.messages) {
@@ -124,7 +126,7 @@ class messages_view final : public view {
     };
     content.target = [&](std::size_t row) {
       row_target made;
-      if (lines[row].time != 0) made.range = query::time_range{lines[row].time, lines[row].time};
+      if (lines[row].time != 0) made.range = time_range{lines[row].time, lines[row].time};
       return made;
     };
     widest_ = 0;
@@ -139,8 +141,8 @@ class messages_view final : public view {
   void draw_line(const view_context& with, const table_content& content, std::size_t row, const line& each) {
     const ImVec2 begin = ImGui::GetCursorPos();
     const float room = ImGui::GetContentRegionAvail().x;
-    // Where there is room, times have a column of their own.
-    const bool columns = room >= std::max(with.px(least_beside), widest_ * 3);
+    // In a wide panel, times have their own column.
+    const bool columns = room >= std::max(with.px(min_beside), widest_ * 3);
     const bool beside = each.time > 0 && columns;
     const float wrap = std::max(1.0F, room - with.px(34) - (columns ? widest_ + with.px(16) : 0));
     const auto height = [wrap](std::string_view text) {
@@ -170,9 +172,9 @@ class messages_view final : public view {
     ImGui::EndGroup();
   }
 
-  screen_slot<query::messages_question> question_;
+  screen_slot<query::messages_query> query_;
   std::vector<line> lines_;
-  float widest_ = 0;  ///< Pixels of the widest time.
+  float widest_ = 0;  ///< Width of the widest time, in pixels.
   made_of made_of_;
   row_menu rows_;
   bool warns_ = false;

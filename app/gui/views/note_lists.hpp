@@ -7,7 +7,7 @@
 
 namespace sluice::gui {
 
-/// The notes of the open recordings, by time. The panel of notes changes them; the timeline marks them.
+/// The notes of the open recordings, sorted by time. The panel Notes modifies them; the timeline shows them as marks.
 struct note_lists {
   std::map<document_id, std::vector<user_note>> by_document;
 };

@@ -1,4 +1,4 @@
-// Notes and bookmarks of the active recording, kept in a file beside it; and saved views.
+// Notes and bookmarks of the active recording, which are stored in a file beside the recording; and saved views.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -42,14 +42,14 @@ class notes_view final : public view {
     const command_registry& commands = home.commands;
     const auto ready = [&state] { return state.ready(); };
     home.commands.add({.id = "notes.add",
-                       .title = "Add a note",
+                       .title = "Add note",
                        .group = "Notes",
                        .keys = {ImGuiKey_B},
                        .run = [this, &state, &commands](const argument& with) { add(state, commands, with); },
                        .enabled = ready});
     const auto chosen = [this, &state] { return state.ready() && chosen_ < list(state).size(); };
     home.commands.add({.id = "notes.edit",
-                       .title = "Edit the note",
+                       .title = "Edit note",
                        .group = "Notes",
                        .run =
                            [this, &state](const argument& with) {
@@ -60,7 +60,7 @@ class notes_view final : public view {
                            },
                        .enabled = chosen});
     home.commands.add({.id = "notes.delete",
-                       .title = "Delete the note",
+                       .title = "Delete note",
                        .group = "Notes",
                        .run =
                            [this, &state](const argument&) {
@@ -81,7 +81,7 @@ class notes_view final : public view {
                        .keys = {ImGuiKey_RightBracket},
                        .run = [this, &state, &commands](const argument&) { step(state, commands, true); },
                        .enabled = any});
-    // The argument is the note's place in the list.
+    // The argument is the index of the note in the list.
     home.commands.add({.id = "notes.go",
                        .run =
                            [this, &state, &commands](const argument& with) {
@@ -94,7 +94,7 @@ class notes_view final : public view {
                        .enabled = any});
     home.commands.add(
         {.id = "view.save",
-         .title = "Save this view...",
+         .title = "Save view...",
          .group = "Notes",
          .run =
              [this, &state, &commands](const argument& with) {
@@ -105,7 +105,7 @@ class notes_view final : public view {
          .enabled = ready});
   }
 
-  /// Reads the notes of a recording when it is first active.
+  /// Reads the notes of a recording when the recording is first activated.
   void follow(const view_context& with) override {
     const document* of = with.state.active();
     if (of != nullptr && of->ready() && !all_.contains(of->id)) load(*of);
@@ -128,7 +128,7 @@ class notes_view final : public view {
     }
     if (notes.empty()) {
       return empty_state(with, icon::info, "No notes",
-                         "Choose a moment, range, block or event and add a note about it. Notes are kept in a small "
+                         "Choose a moment, range, block or event and add a note about it. Notes are stored in a small "
                          "file beside the recording.");
     }
     draw_list(with, notes);
@@ -136,9 +136,9 @@ class notes_view final : public view {
 
  private:
   struct notes_of_document {
-    std::string trouble;       ///< Why notes are not where they should be; empty if all is well.
-    std::string said;          ///< That a view was saved, and where.
-    bool read_failed = false;  ///< The file holds something else, and must not be overwritten.
+    std::string trouble;       ///< Why the notes are not stored in the usual place; empty if they are.
+    std::string said;          ///< States that a view was saved, and where.
+    bool read_failed = false;  ///< The file could not be read as notes, so it must not be overwritten.
   };
 
   [[nodiscard]] const std::vector<user_note>& list(const documents& state) {
@@ -152,7 +152,7 @@ class notes_view final : public view {
       auto found = read_notes(path, identity_of(of));
       if (!found && found.error().code == error_code::not_found) continue;
       if (!found) {
-        made.trouble = "The notes are not read, and none are saved: " + found.error().to_string();
+        made.trouble = "The notes were not read and will not be saved: " + found.error().to_string();
         made.read_failed = true;
         return;
       }
@@ -171,14 +171,14 @@ class notes_view final : public view {
     if (written) return;
     const std::string other = notes_path_in(config_folder_, of.path);
     if (other.empty()) {
-      all.trouble = "The notes are not saved: " + written.error().to_string();
+      all.trouble = "The notes were not saved: " + written.error().to_string();
       return;
     }
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(other).parent_path(), ignored);
     const auto kept = write_notes(other, identity_of(of), notes_->by_document[of.id]);
-    all.trouble = kept ? "The folder of the recording cannot be written. The notes are kept in " + other
-                       : "The notes are not saved: " + kept.error().to_string();
+    all.trouble = kept ? "The recording's folder is not writable. The notes are stored in " + other
+                       : "The notes were not saved: " + kept.error().to_string();
   }
 
   static void sort(std::vector<user_note>& notes) {
@@ -197,8 +197,8 @@ class notes_view final : public view {
       made.about = selected.kind;
       made.id = selected.id;
     }
-    const query::time_ns now = state.moment().value_or((of.visible.begin + of.visible.end) / 2);
-    made.range = state.range().value_or(query::time_range{now, now});
+    const time_ns now = state.moment().value_or((of.visible.begin + of.visible.end) / 2);
+    made.range = state.range().value_or(time_range{now, now});
     if (const auto* words = std::get_if<std::string>(&with)) made.text = words->substr(0, user_note::longest_text);
     notes.push_back(made);
     sort(notes);
@@ -236,14 +236,14 @@ class notes_view final : public view {
 
   static void go_to(const documents& state, const command_registry& commands, const user_note& to) {
     const document& of = *state.active();
-    commands.invoke("moment.set", query::time_range{to.range.begin, to.range.begin});
+    commands.invoke("moment.set", time_range{to.range.begin, to.range.begin});
     if (to.range.length() > 0) commands.invoke("selection.range", to.range);
     if (to.about != selection_kind::none) commands.invoke("selection.set", selection{of.id, to.about, to.id});
     const bool shown = to.range.begin >= of.visible.begin && to.range.end <= of.visible.end;
     if (shown) return;
-    const query::time_ns half = std::max<query::time_ns>({of.visible.length() / 2, to.range.length(), 1});
-    const query::time_ns middle = to.range.begin + to.range.length() / 2;
-    commands.invoke("timeline.go_to", query::time_range{middle - half, middle + half});
+    const time_ns half = std::max<time_ns>({of.visible.length() / 2, to.range.length(), 1});
+    const time_ns middle = to.range.begin + to.range.length() / 2;
+    commands.invoke("timeline.go_to", time_range{middle - half, middle + half});
   }
 
   static std::string words_of(const user_note& each) {
@@ -274,7 +274,7 @@ class notes_view final : public view {
       return made;
     };
     content.more = [&](std::size_t row) {
-      chosen_ = row;  // The commands are about the chosen note.
+      chosen_ = row;  // The commands of the menu apply to the chosen note.
       for (const char* id : {"notes.edit", "notes.delete"}) command_entry(with, id);
     };
     ImGuiListClipper clipper;
@@ -306,7 +306,7 @@ class notes_view final : public view {
     if (row == editing_) {
       draw_editor(*with.state.active(), row);
     } else if (each.text.empty()) {
-      ImGui::TextDisabled("(empty: double-click to write)");
+      ImGui::TextDisabled("(empty: double-click to edit)");
     } else {
       clipped_text(printable(each.text), ImGui::GetContentRegionAvail().x);
     }
@@ -320,8 +320,8 @@ class notes_view final : public view {
       focus_ = false;
     }
     ImGui::SetNextItemWidth(-FLT_MIN);
-    const bool entered = ImGui::InputTextWithHint("##text", fresh_ ? "Enter keeps the note, Esc drops it" : "", &draft_,
-                                                  ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool entered = ImGui::InputTextWithHint("##text", fresh_ ? "Enter keeps the note, Esc discards it" : "",
+                                                  &draft_, ImGuiInputTextFlags_EnterReturnsTrue);
     if (!entered && !ImGui::IsItemDeactivated()) return;
     if (fresh_ && !entered && draft_.empty()) {
       remove(of, row);
@@ -348,8 +348,9 @@ class notes_view final : public view {
     made.memory_by_category = state.memory_by_category;
     if (state.kept) made.kept = state.kept(of.id);
     const auto written = write_saved_view(path, made);
-    all_[of.id].trouble = written ? "" : "The view is not saved: " + written.error().to_string();
-    all_[of.id].said = written ? "The view is saved in " + path + ". Send it together with the recording." : "";
+    all_[of.id].trouble = written ? "" : "The view was not saved: " + written.error().to_string();
+    all_[of.id].said =
+        written ? "The view was saved in " + path + ". To share it, send it together with the recording." : "";
   }
 
   std::string config_folder_;
@@ -358,7 +359,7 @@ class notes_view final : public view {
   std::size_t chosen_ = no_note;
   std::size_t editing_ = no_note;
   bool focus_ = false;
-  bool fresh_ = false;  ///< The edited note was just added: without a text and Enter it is dropped again.
+  bool fresh_ = false;  ///< The edited note has just been added, so it is discarded unless the user enters a text.
   std::string draft_;
   row_menu rows_;
 };

@@ -6,17 +6,18 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/figures/code_place.hpp"
+#include "core/metrics/code_place.hpp"
 
 namespace sluice::gui {
 namespace {
 
 constexpr std::array<table_column, 5> holder_columns = {
-    {{"bytes", "bytes"}, {"who", "who"}, {nullptr, "blocks"}, {nullptr, "held_bytes"}, {nullptr, "last_use_ns"}}};
-constexpr std::array<table_column, 2> fact_columns = {{{"what", "what"}, {"value", "value"}}};
+    {{"bytes", "bytes"}, {"owner", "who"}, {nullptr, "blocks"}, {nullptr, "held_bytes"}, {nullptr, "last_use_ns"}}};
+constexpr std::array<table_column, 2> fact_columns = {{{"property", "what"}, {"value", "value"}}};
 
-/// The first allocation that failed for want of memory: what there was, who held it, and what would have let it fit. A
-/// recording with one opens at that moment, with this panel in front.
+/// Shows the first allocation that failed because memory ran out: how much memory was available, what occupied it, and
+/// changes with which the allocation would have succeeded. A recording with such a failure opens at that moment, with
+/// this panel in front.
 class out_of_memory_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Out of memory"; }
@@ -26,7 +27,7 @@ class out_of_memory_view final : public view {
   [[nodiscard]] bool busy() const override { return asking_; }
 
   void reset() override {
-    question_ = {};
+    query_ = {};
     failed_at_.reset();
   }
 
@@ -42,55 +43,56 @@ class out_of_memory_view final : public view {
     const document* const shown = with.state.active();
     asking_ = false;
     if (shown == nullptr || !shown->ready() || shown->live) return;
-    const auto answer = question_.ask(*shown->engine, {});
-    asking_ = !answer && !answer.failure;
-    if (!answer || !answer.complete) return;
-    const analysis::report& all = *answer.value;
+    const auto result = query_.ask(*shown->engine, {});
+    asking_ = !result && !result.failure;
+    if (!result || !result.complete) return;
+    const metrics::report& all = *result.value;
     failed_at_.reset();
     if (all.out_of_memory.empty()) return;
-    failed_at_ = failure{shown->id, all.out_of_memory.front().figures.event, moment_of(all), range_before(all)};
-    // Only once: the user may go elsewhere from there.
+    failed_at_ = failure{shown->id, all.out_of_memory.front().metrics.event, moment_of(all), range_before(all)};
+    // Only once, because the user may go elsewhere afterwards.
     if (opened_.insert(shown->id).second && with.state.selected().kind == selection_kind::none)
       with.commands.invoke("failure.show");
   }
 
   void draw(view_context& with) override {
-    const auto answer = question_.ask(*with.state.active()->engine, {});
-    progress_line(with, answer.complete, answer.progress);
-    if (!answer) return;
-    if (answer.value->out_of_memory.empty())
+    const auto result = query_.ask(*with.state.active()->engine, {});
+    progress_line(with, result.complete, result.progress);
+    if (!result) return;
+    if (result.value->out_of_memory.empty())
       return empty_state(with, icon::info, "No allocation failed",
-                         "No allocation of this recording failed for want of memory.");
-    draw_failure(with, *answer.value, answer.value->out_of_memory.front());
+                         "No allocation in this recording ran out of memory.");
+    draw_failure(with, *result.value, result.value->out_of_memory.front());
   }
 
  private:
   struct failure {
     document_id document{};
     trace::event_id event{};
-    query::time_ns time = 0;
-    query::time_range range;
+    time_ns time = 0;
+    time_range range;
   };
 
-  static query::time_ns moment_of(const analysis::report& all) { return all.out_of_memory.front().figures.time; }
+  static time_ns moment_of(const metrics::report& all) { return all.out_of_memory.front().metrics.time; }
 
-  /// From the step before to the failure; without steps a tenth of the active time before it. A tenth of that follows.
-  static query::time_range range_before(const analysis::report& all) {
-    const analysis::out_of_memory& of = all.out_of_memory.front().figures;
-    query::time_ns length = std::max<query::time_ns>(all.whole.active.length() / 10, 1000);
-    if (of.compared != trace::unknown_time) length = std::max<query::time_ns>(of.time - of.compared, 1000);
+  /// The range from the previous step to the failure; without steps, from a tenth of the active time before the
+  /// failure. Adds a tenth of the range.
+  static time_range range_before(const metrics::report& all) {
+    const metrics::out_of_memory& of = all.out_of_memory.front().metrics;
+    time_ns length = std::max<time_ns>(all.whole.active.length() / 10, 1000);
+    if (of.compared != trace::unknown_time) length = std::max<time_ns>(of.time - of.compared, 1000);
     return {of.time - length, of.time + length / 10 + 1};
   }
 
   void show_failure(const command_registry& commands) {
     commands.invoke("selection.set", selection{failed_at_->document, selection_kind::event, raw(failed_at_->event)});
-    commands.invoke("moment.set", query::time_range{failed_at_->time, failed_at_->time});
+    commands.invoke("moment.set", time_range{failed_at_->time, failed_at_->time});
     commands.invoke("timeline.go_to", failed_at_->range);
-    commands.invoke(std::string("panel.focus.") + name());  // Last: Details come forward with the selection.
+    commands.invoke(std::string("panel.focus.") + name());  // Last, because the selection brings Details to the front.
   }
 
-  void draw_failure(const view_context& with, const analysis::report& all, const analysis::out_of_memory_report& of) {
-    heading(with, "Out of memory at " + format_moment(of.figures.time));
+  void draw_failure(const view_context& with, const metrics::report& all, const metrics::out_of_memory_report& of) {
+    heading(with, "Out of memory at " + format_moment(of.metrics.time));
     table_content facts{"Out of memory", fact_columns, of.facts.size()};
     facts.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       to.push_back(table_cell::text(of.facts[row].first));
@@ -98,7 +100,7 @@ class out_of_memory_view final : public view {
     };
     facts.target = [&](std::size_t) {
       row_target made;
-      made.shows = event_of(with, of.figures.event);
+      made.shows = event_of(with, of.metrics.event);
       return made;
     };
     for (std::size_t row = 0; row < of.facts.size(); ++row) {
@@ -113,35 +115,35 @@ class out_of_memory_view final : public view {
     }
     if (link(with, "Show this moment")) with.commands.invoke("failure.show");
     ImGui::SameLine();
-    if (link(with, "Show the map")) {
-      with.commands.invoke("moment.set", query::time_range{of.figures.time, of.figures.time});
+    if (link(with, "Show memory map")) {
+      with.commands.invoke("moment.set", time_range{of.metrics.time, of.metrics.time});
       with.commands.invoke("map.open");
     }
     draw_changes(with, of);
-    draw_list(with, of, "Who held it, by category", of.categories, by::category);
-    draw_list(with, of, "Who held it, by line", of.lines, by::line);
-    draw_list(with, of, "Who held it, by module", of.modules, by::module);
-    draw_list(with, of, "What nothing used any more", of.unused, by::line);
-    draw_list(with, of, "What grew since the same moment of the step before", of.grown, by::line);
-    draw_list(with, of, "Which live blocks keep segments with holes", of.pins, by::line);
+    draw_list(with, of, "Memory at the failure, by category", of.categories, by::category);
+    draw_list(with, of, "Memory at the failure, by line", of.lines, by::line);
+    draw_list(with, of, "Memory at the failure, by module", of.modules, by::module);
+    draw_list(with, of, "No longer used", of.unused, by::line);
+    draw_list(with, of, "Growth since the same moment in the previous step", of.grown, by::line);
+    draw_list(with, of, "Live blocks that pin partly free segments", of.pins, by::line);
     const std::size_t more = all.failures.size() - 1;
-    if (more > 0) ImGui::TextDisabled("%s failed too.", format_some(more, "allocation").c_str());
+    if (more > 0) ImGui::TextDisabled("%s also failed.", format_some(more, "allocation").c_str());
   }
 
-  static void draw_changes(const view_context& with, const analysis::out_of_memory_report& of) {
-    heading(with, "What would have let it fit");
+  static void draw_changes(const view_context& with, const metrics::out_of_memory_report& of) {
+    heading(with, "Changes that would have let it fit");
     ImGui::PushTextWrapPos(0);
     ImGui::TextUnformatted(of.verdict.c_str());
     int number = 0;
-    for (const analysis::oom_change& each : of.changes) {
+    for (const metrics::oom_change& each : of.changes) {
       ImGui::PushID(number++);
       ImGui::Bullet();
       ImGui::BeginGroup();
       ImGui::TextUnformatted(each.text.c_str());
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
       ImGui::TextUnformatted(each.advice.c_str());
-      ImGui::TextUnformatted(each.checked_by == analysis::remedy_check::layout
-                                 ? "Checked on the memory as it was laid out at that moment."
+      ImGui::TextUnformatted(each.checked_by == metrics::remedy_check::layout
+                                 ? "Checked against the memory layout at that moment."
                                  : "Checked by replaying the recorded requests.");
       ImGui::PopStyleColor();
       if (each.block != trace::block_id::none && link(with, "Select the largest block")) select(with, each.block);
@@ -153,25 +155,25 @@ class out_of_memory_view final : public view {
 
   enum class by : std::uint8_t { category, line, module };
 
-  static std::string words_of(const analysis::oom_line& line, by what) {
-    if (what == by::category) return std::string(analysis::category_name(line.what));
+  static std::string words_of(const metrics::oom_line& line, by what) {
+    if (what == by::category) return std::string(index::category_name(line.what));
     if (what == by::module) return line.place.module;
-    const std::string text = analysis::text_of(line.place);
-    return text.empty() ? "no stack was recorded for these" : text;
+    const std::string text = metrics::text_of(line.place);
+    return text.empty() ? "no stack recorded" : text;
   }
 
-  static table_content content_of(const view_context& with, const analysis::out_of_memory_report& of, const char* title,
-                                  const analysis::oom_list& list, by what) {
+  static table_content content_of(const view_context& with, const metrics::out_of_memory_report& of, const char* title,
+                                  const metrics::oom_list& list, by what) {
     table_content made{title, holder_columns, list.lines.size()};
     made.cells = [&, what](std::size_t row, std::vector<table_cell>& to) {
-      const analysis::oom_line& each = list.lines[row];
+      const metrics::oom_line& each = list.lines[row];
       const bool pins = each.pinned_bytes > 0;
       std::string text = words_of(each, what) + ", " + format_some(each.blocks, "block");
       if (pins) text += " of " + format_bytes(each.bytes);
       if (&list == &of.unused)
         text += each.last_use == trace::unknown_time
                     ? ", never used"
-                    : ", last used " + format_time(of.figures.time - each.last_use) + " before";
+                    : ", last used " + format_time(of.metrics.time - each.last_use) + " earlier";
       to.push_back(table_cell::bytes(pins ? each.pinned_bytes : each.bytes));
       to.push_back(table_cell::words(text, words_of(each, what)));
       to.push_back(table_cell::count(each.blocks));
@@ -179,13 +181,13 @@ class out_of_memory_view final : public view {
       to.push_back(each.last_use == trace::unknown_time ? table_cell::none() : table_cell::moment(each.last_use));
     };
     made.target = [&, what](std::size_t row) {
-      const analysis::oom_line& each = list.lines[row];
+      const metrics::oom_line& each = list.lines[row];
       row_target target;
       target.shows = block_of(with, each.largest);
       if (what != by::category && each.place.known) target.line = each.place.line;
       blocks_filter blocks;
-      blocks.layer = of.figures.layer;
-      blocks.range = query::time_range{of.figures.time, of.figures.time + 1};
+      blocks.layer = of.metrics.layer;
+      blocks.range = time_range{of.metrics.time, of.metrics.time + 1};
       if (what == by::category) blocks.category = each.what;
       if (what == by::module) blocks.text = each.place.module;
       if (what == by::line && each.place.known) blocks.text = symbols::place_and_name_of(each.place.line);
@@ -195,15 +197,15 @@ class out_of_memory_view final : public view {
     return made;
   }
 
-  /// Each row selects the largest block of what it stands for, and shows it.
-  void draw_list(const view_context& with, const analysis::out_of_memory_report& of, const char* title,
-                 const analysis::oom_list& list, by what) {
+  /// Draws a list. Clicking a row selects and shows the row's largest block.
+  void draw_list(const view_context& with, const metrics::out_of_memory_report& of, const char* title,
+                 const metrics::oom_list& list, by what) {
     if (list.lines.empty()) return;
     heading(with, title);
     ImGui::PushID(title);
     const table_content content = content_of(with, of, title, list, what);
     for (std::size_t row = 0; row < list.lines.size(); ++row) {
-      const analysis::oom_line& each = list.lines[row];
+      const metrics::oom_line& each = list.lines[row];
       ImGui::PushID(static_cast<int>(row));
       const std::vector<table_cell>& cells = rows_.cells(content, row);
       const std::string amount = cells[0].shown(), text = cells[1].shown();
@@ -234,9 +236,9 @@ class out_of_memory_view final : public view {
     with.commands.invoke("selection.reveal");
   }
 
-  screen_slot<query::report_question> question_;
+  screen_slot<query::report_query> query_;
   std::optional<failure> failed_at_;
-  std::set<document_id> opened_;  ///< Documents whose failure has been shown.
+  std::set<document_id> opened_;  ///< Documents whose failure has already been shown.
   bool asking_ = false;
   row_menu rows_;
 };

@@ -12,7 +12,7 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
                           const draw::rectangle& area) {
   const document& shown = *with.state.active();
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  const query::time_range span =
+  const time_range span =
       documents::clamp({shown.span.begin - shown.span.length(), shown.span.end + shown.span.length()}, shown.span);
   const row_frame where{header, area, span, ImGui::IsWindowHovered() && area.contains(ImGui::GetMousePos()),
                         ImGui::GetMousePos()};
@@ -35,7 +35,7 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   draw_left_out(with, where, shown.active, list);
   draw_name(with, tracks, header, list);
 
-  // The range that the timeline shows. The rest is dimmed only by its frame, so that no pixel is painted twice.
+  // Mark the visible range of the timeline only with a frame, so that no pixel is painted twice.
   const float left = std::floor(std::clamp(where.x_of(shown.visible.begin), area.min.x, area.max.x));
   const float right = std::floor(std::clamp(where.x_of(shown.visible.end), area.min.x, area.max.x));
   if (right - left < area.width() - 1) {
@@ -61,8 +61,8 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   handle_mouse(with, where);
 }
 
-/// Hatches the time before and after the work: the timeline opens without it.
-void overview_strip::draw_left_out(const view_context& with, const row_frame& where, query::time_range active,
+/// Hatches the time before and after the work, which the timeline does not show when it opens.
+void overview_strip::draw_left_out(const view_context& with, const row_frame& where, time_range active,
                                    ImDrawList& list) {
   if (active.length() <= 0) return;
   const float begin = std::clamp(std::floor(where.x_of(active.begin)), where.area.min.x, where.area.max.x);
@@ -72,7 +72,7 @@ void overview_strip::draw_left_out(const view_context& with, const row_frame& wh
   for (const auto& [left, right] : {std::pair(where.area.min.x, begin), std::pair(end, where.area.max.x)}) {
     if (right - left < with.px(3)) continue;
     list.PushClipRect({left, where.area.min.y}, {right, where.area.max.y}, true);
-    // Lines are aligned to the strip, so that the two sides look like one pattern.
+    // Align the hatching to the strip, so that both sides look like one pattern.
     const float first = where.area.min.x + std::floor((left - where.area.min.x - height) / pitch) * pitch;
     for (float x = first; x < right; x += pitch)
       list.AddLine({x, where.area.max.y}, {x + height, where.area.min.y}, with.colours.line);
@@ -80,7 +80,7 @@ void overview_strip::draw_left_out(const view_context& with, const row_frame& wh
   }
 }
 
-/// The strip's name, and how many streams have no place in it.
+/// Draws the strip's name, and the number of streams for which there is no space.
 void overview_strip::draw_name(const view_context& with, const query::track_list& tracks, const draw::rectangle& header,
                                ImDrawList& list) {
   std::size_t copies = 0;
@@ -103,10 +103,10 @@ void overview_strip::draw_name(const view_context& with, const query::track_list
 }
 
 void overview_strip::draw_streams(view_context& with, query::engine& from, const query::track_list& tracks,
-                                  query::time_range span, const draw::rectangle& area, ImDrawList& list) {
+                                  time_range span, const draw::rectangle& area, ImDrawList& list) {
   const float height = with.px(5);
   std::size_t next = 0;
-  // Directions first, because copies matter most; then as many streams as fit.
+  // Show copy directions first, because copies matter most; then as many streams as fit.
   for (const query::track_kind kind : {query::track_kind::direction, query::track_kind::stream})
     for (const query::track& each : tracks.tracks) {
       if (each.kind != kind || next >= bar_count || (kind == query::track_kind::direction && next >= 2)) continue;
@@ -114,20 +114,20 @@ void overview_strip::draw_streams(view_context& with, query::engine& from, const
       const draw::rectangle lane{{area.min.x, area.min.y + height * static_cast<float>(next)},
                                  {area.max.x, area.min.y + height * static_cast<float>(next + 1) - 1}};
       ++next;
-      const auto answer =
-          drawn.question.ask(from, {each.id, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
-      if (!answer) continue;
-      if (answer.value != drawn.shown) {
-        drawn.shown = answer.value;
+      const auto result =
+          drawn.query.ask(from, {each.id, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
+      if (!result) continue;
+      if (result.value != drawn.shown) {
+        drawn.shown = result.value;
         static thread_local std::vector<draw::box> boxes;
         boxes.clear();
         for (const query::slice& s : drawn.shown->slices) {
           if (s.depth != 0) continue;
-          // These bars are too low to fill a part of the height, as the tracks do: the colour fades instead, in steps
-          // that the eye does not see.
+          // These bars are too low to fill only a part of their height, as tracks do. Instead their colour fades with
+          // the busy share, in imperceptible steps.
           const float share = std::round(std::clamp(s.busy, 0.0F, 1.0F) * 50) / 50;
           const ImU32 colour = mix(with.colours.background, with.colours.slice(s.kind), 0.2F + 0.8F * share);
-          const query::time_ns origin = drawn.shown->range.begin;
+          const time_ns origin = drawn.shown->range.begin;
           boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), 0, 1, colour, 0});
         }
         draw::simplify(boxes, 1, 1);
@@ -165,8 +165,8 @@ void overview_strip::handle_mouse(view_context& with, const row_frame& where) {
   }
   if (!ImGui::IsItemActive()) grip_ = grip::none;
   if (grip_ == grip::none || !ImGui::IsMouseDragging(ImGuiMouseButton_Left, with.px(2))) return;
-  const query::time_ns time = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
-  query::time_range next = grabbed_;
+  const time_ns time = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+  time_range next = grabbed_;
   switch (grip_) {
     case grip::move:
       next = {grabbed_.begin + time - grabbed_at_, grabbed_.end + time - grabbed_at_};

@@ -8,27 +8,28 @@
 
 namespace sluice::gui {
 
-/// A strip with the whole recording: memory in use as an area under a line of what is reserved, stream activity as thin
-/// bars, and the range that the timeline shows. The time before and after all work is hatched. Drag the range to move it; drag an edge, or outside it, to choose another; double-click to show all.
+/// A strip that shows the whole recording: memory in use as an area below a line for reserved memory, stream activity
+/// as thin bars, and the visible range of the timeline. The time before the first and after the last work is hatched.
+/// The user can drag the range to move it, drag one of its edges to resize it, drag elsewhere to choose another range,
+/// and double-click to show everything.
 class overview_strip {
  public:
-  /// Draws in the current window, over `header` and `area`. Queries only what the strip needs.
+  /// Draws in the current window, into `header` and `area`. Queries only the data that the strip needs.
   void draw(view_context& with, const query::track_list& tracks, const draw::rectangle& header,
             const draw::rectangle& area);
   void reset() { *this = overview_strip(); }
 
  private:
-  void draw_streams(view_context& with, query::engine& from, const query::track_list& tracks, query::time_range span,
+  void draw_streams(view_context& with, query::engine& from, const query::track_list& tracks, time_range span,
                     const draw::rectangle& area, ImDrawList& list);
-  static void draw_left_out(const view_context& with, const row_frame& where, query::time_range active,
-                            ImDrawList& list);
+  static void draw_left_out(const view_context& with, const row_frame& where, time_range active, ImDrawList& list);
   static void draw_name(const view_context& with, const query::track_list& tracks, const draw::rectangle& header,
                         ImDrawList& list);
   void handle_mouse(view_context& with, const row_frame& where);
 
   static constexpr std::size_t bar_count = 4;
   struct bar {
-    screen_slot<query::slices_question> question;
+    screen_slot<query::slices_query> query;
     std::shared_ptr<const query::slice_list> shown;
     draw::box_batch batch;
   };
@@ -36,8 +37,8 @@ class overview_strip {
   memory_curve memory_;
   theme_kind theme_ = theme_kind::dark;
   enum class grip { none, move, left, right, fresh } grip_ = grip::none;
-  query::time_range grabbed_;
-  query::time_ns grabbed_at_ = 0;
+  time_range grabbed_;
+  time_ns grabbed_at_ = 0;
 };
 
 }  // namespace sluice::gui

@@ -8,7 +8,7 @@
 
 namespace sluice::gui {
 
-void figure_heads(std::initializer_list<const char*> titles) {
+void metric_heads(std::initializer_list<const char*> titles) {
   ImGui::TableNextRow();
   for (const char* const& title : titles) {
     ImGui::TableNextColumn();
@@ -20,10 +20,10 @@ void figure_heads(std::initializer_list<const char*> titles) {
   }
 }
 
-bool begin_figures(const char* id, std::initializer_list<const char*> titles) {
+bool begin_metrics(const char* id, std::initializer_list<const char*> titles) {
   const ImGuiTableFlags flags =
       ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
-  constexpr float widest = 64;  // times the size of the text
+  constexpr float widest = 64;  // as a multiple of the text size
   const float width = std::min(ImGui::GetContentRegionAvail().x, ImGui::GetFontSize() * widest);
   if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags, {width, 0})) return false;
   bool first = true;
@@ -31,18 +31,18 @@ bool begin_figures(const char* id, std::initializer_list<const char*> titles) {
     ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
     first = false;
   }
-  figure_heads(titles);
+  metric_heads(titles);
   return true;
 }
 
 void first_cell(std::string_view text) { clipped_text(text, ImGui::GetContentRegionAvail().x); }
 
-void figure_cell(std::string_view text, bool muted) {
+void metric_cell(std::string_view text, bool muted) {
   ImGui::TableNextColumn();
   right_text(text, muted);
 }
 
-bool is_empty(const analysis::range_statistics& all) {
+bool is_empty(const metrics::range_statistics& all) {
   return all.memory.empty() && all.transfers.empty() && all.devices.empty() && all.calls.empty() &&
          all.threads.empty() && all.untracked.empty();
 }
@@ -59,15 +59,15 @@ void remark(const view_context& with, std::string_view text) {
   ImGui::PopStyleColor();
 }
 
-automatic_grouping grouping_of(const view_context& with, const query::answer<analysis::report>& report) {
+automatic_grouping grouping_of(const view_context& with, const query::query_result<metrics::report>& report) {
   const document& of = *with.state.active();
   automatic_grouping made{of.grouping, std::nullopt};
   if (!report) return made;
-  // The first blocks of a recording that grows say little.
-  constexpr std::uint64_t least_blocks = 16;
-  const analysis::memory_peak* peak = main_peak(*report.value);
-  const bool enough = peak != nullptr && !peak->lines.empty() && peak->blocks >= least_blocks;
-  // Once it has ended, it is grouped as it will be when it is opened again.
+  // The first blocks of a growing recording are not representative.
+  constexpr std::uint64_t min_blocks = 16;
+  const metrics::memory_peak* peak = main_peak(*report.value);
+  const bool enough = peak != nullptr && !peak->lines.empty() && peak->blocks >= min_blocks;
+  // Once the recording has ended, group it in the way in which it will be grouped when it is opened again.
   const bool decides = of.live ? enough && !of.grouping : report.complete;
   if (decides) of.grouping = report->grouping;
   made.by = of.grouping.value_or(report->grouping);
@@ -78,9 +78,9 @@ automatic_grouping grouping_of(const view_context& with, const query::answer<ana
 void attribution_combo(const view_context& with, const char* id, std::optional<symbols::attribution>& chosen,
                        const automatic_grouping& automatic) {
   const auto by = automatic.by.value_or(symbols::attribution::line);
-  const std::string words = std::string(title_of(by)) + " (automatic)";
-  if (ImGui::BeginCombo(id, chosen ? title_of(*chosen) : words.c_str())) {
-    if (ImGui::Selectable("automatic: what splits the peak most evenly", !chosen)) {
+  const std::string words = std::string("Group by: ") + title_of(chosen.value_or(by));
+  if (ImGui::BeginCombo(id, words.c_str())) {
+    if (ImGui::Selectable("automatic: the most even split of the peak", !chosen)) {
       chosen.reset();
       if (automatic.now) with.state.active()->grouping = *automatic.now;
     }
@@ -94,10 +94,10 @@ void attribution_combo(const view_context& with, const char* id, std::optional<s
   const bool outdated = automatic.now && !chosen;
   std::string more;
   if (outdated)
-    more = std::string("\nThe recording has grown: now \"") + title_of(*automatic.now) +
-           "\" splits it more evenly. Choose \"automatic\" again to group by that.";
+    more = std::string("\nThe recording has grown: \"") + title_of(*automatic.now) +
+           "\" now splits it more evenly. Choose \"automatic\" again to group by that.";
   ImGui::SetTooltip(
-      "Who asked for the memory: the program's own line, the caller of that line's function, the module "
+      "How memory is attributed: to your code line, the caller of that line's function, the module "
       "(Class.forward), the package, or the library that called the driver.%s",
       more.c_str());
 }
@@ -108,11 +108,11 @@ void show_event(const view_context& with, trace::event_id event) {
   with.commands.invoke("selection.reveal");
 }
 
-void show_range(const view_context& with, query::time_range range) {
+void show_range(const view_context& with, time_range range) {
   with.commands.invoke("timeline.go_to", shown_around(range, with.state.active()->active));
 }
 
-void range_line(const view_context& with, query::time_range range) {
+void range_line(const view_context& with, time_range range) {
   ImGui::AlignTextToFramePadding();
   if (!with.state.range()) {
     ImGui::TextDisabled("Whole recording");
@@ -120,7 +120,7 @@ void range_line(const view_context& with, query::time_range range) {
   }
   ImGui::TextDisabled("%s", ("Selected range, " + format_time(range.length())).c_str());
   ImGui::SameLine();
-  command_button(with, "timeline.zoom_to_range", "Zoom to it");
+  command_button(with, "timeline.zoom_to_range", "Zoom to range");
   ImGui::SameLine();
   command_button(with, "selection.clear", "Clear");
 }
@@ -144,15 +144,15 @@ void draw_time_axis(const view_context& with, const time_chart& at) {
   }
 }
 
-time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
-                            double highest, format::value_unit unit) {
+time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size, time_range span, double highest,
+                            format::value_unit unit) {
   const time_chart at = begin_value_chart(with, corner, size, span, highest, unit);
   if (at.fits(with)) draw_time_axis(with, at);
   return at;
 }
 
-time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
-                             double highest, format::value_unit unit) {
+time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 size, time_range span, double highest,
+                             format::value_unit unit) {
   const float text = with.px(small_text);
   const auto values = format::value_ticks(highest * 1.02, unit, std::max(3, static_cast<int>(size.y / with.px(50))));
   float labels = 0;
@@ -183,12 +183,12 @@ void zoom_with_wheel(const view_context& with, const time_chart& at) {
     return;
   }
   const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
-  const query::time_range from = with.state.active()->target;
+  const time_range from = with.state.active()->target;
   const double share = static_cast<double>((io.MousePos.x - at.area.min.x) / at.area.width());
   const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
-  const auto middle = from.begin + static_cast<query::time_ns>(share * static_cast<double>(from.length()));
-  const auto begin = middle - static_cast<query::time_ns>(share * length);
-  with.commands.invoke("timeline.glide", query::time_range{begin, begin + static_cast<query::time_ns>(length)});
+  const auto middle = from.begin + static_cast<time_ns>(share * static_cast<double>(from.length()));
+  const auto begin = middle - static_cast<time_ns>(share * length);
+  with.commands.invoke("timeline.glide", time_range{begin, begin + static_cast<time_ns>(length)});
 }
 
 }  // namespace sluice::gui

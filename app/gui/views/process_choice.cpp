@@ -13,7 +13,7 @@ bool has_several_processes(const view_context& with) {
 std::string process_words(const trace::snapshot& of, trace::process_id process) {
   const trace::process_row* row = of.tables().processes.find(process);
   if (row != nullptr && row->rank >= 0) return "Rank " + std::to_string(row->rank);
-  return printable(analysis::process_label(process, of.tables()));
+  return printable(index::process_label(process, of.tables()));
 }
 
 std::string process_words(const view_context& with, trace::process_id process) {
@@ -21,7 +21,7 @@ std::string process_words(const view_context& with, trace::process_id process) {
 }
 
 std::string device_words(const trace::snapshot& of, trace::device_id device) {
-  return printable(analysis::short_label(device, of.tables()));
+  return printable(index::short_label(device, of.tables()));
 }
 
 std::string device_words(const view_context& with, trace::device_id device) {

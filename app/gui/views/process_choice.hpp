@@ -4,23 +4,23 @@
 
 #include "app/gui/views/view.hpp"
 
-/// The processes of a recording, as panels name them and offer them to choose from, and the names of devices.
+/// Combo boxes for the processes of a recording, and display names of processes and devices.
 namespace sluice::gui {
 
 /// True if the active recording has more than one process.
 [[nodiscard]] bool has_several_processes(const view_context& with);
 
-/// "Rank 3", or if it has no rank "python (4710)". May be drawn as it is.
+/// The display name of a process: "Rank 3", or "python (4710)" if it has no rank. Printable.
 [[nodiscard]] std::string process_words(const trace::snapshot& of, trace::process_id process);
-/// The same, of the active recording.
+/// The same, for a process of the active recording.
 [[nodiscard]] std::string process_words(const view_context& with, trace::process_id process);
 
-/// "GPU 0", or what tells it from others of that number. May be drawn as it is.
+/// The display name of a device: "GPU 0", or a longer name if several devices have that number. Printable.
 [[nodiscard]] std::string device_words(const trace::snapshot& of, trace::device_id device);
-/// The same, of the active recording.
+/// The same, for a device of the active recording.
 [[nodiscard]] std::string device_words(const view_context& with, trace::device_id device);
 
-/// A choice of one process of the active recording, or of all: `process_id::none`.
+/// Draws a combo box to choose one process of the active recording, or all of them (`process_id::none`).
 void process_combo(const view_context& with, const char* id, trace::process_id& chosen);
 
 }  // namespace sluice::gui

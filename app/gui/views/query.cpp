@@ -11,8 +11,8 @@
 #include "core/base/csv_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"
-#include "core/export/answer.hpp"
-#include "core/query/elsewhere/questions.hpp"
+#include "core/export/result.hpp"
+#include "core/query/elsewhere/queries.hpp"
 #include "core/query/sql/sql_track.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
@@ -20,35 +20,35 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::size_t most_columns = 200;  // ImGui's tables support 512.
+constexpr std::size_t max_columns = 200;  // ImGui's tables support up to 512.
 constexpr std::uint64_t rows_to_measure = 256;
-constexpr std::uint64_t most_copied = 100'000;
+constexpr std::uint64_t max_copied = 100'000;
 
 struct example {
   const char* what;
   const char* text;
 };
 constexpr std::array<example, 6> examples = {
-    {{"What kernels cost, by name",
+    {{"Kernel time by name",
       "SELECT name, count(*) AS count, sum(duration) AS ns, max(duration) AS longest\nFROM kernels GROUP BY name ORDER "
       "BY ns DESC"},
-     {"The largest blocks",
+     {"Largest blocks",
       "SELECT id, bytes, layer, kind, category, born, lifetime, line\nFROM blocks ORDER BY bytes DESC LIMIT 1000"},
-     {"Copies that were slow for the link",
+     {"Copies far below the link peak",
       "SELECT id, time, direction, bytes, bandwidth, source_kind, line FROM transfers\nWHERE bandwidth < 0.5 * (SELECT "
       "link_peak FROM device WHERE id = transfers.device) ORDER BY bytes DESC"},
-     {"What is never freed, by line",
+     {"Unfreed memory by line",
       "SELECT line, layer, kind, count(*) AS count, sum(bytes) AS bytes FROM blocks\nWHERE died IS NULL GROUP BY line, "
       "layer, kind ORDER BY bytes DESC"},
-     {"The peak of each step",
+     {"Peak of each step",
       "SELECT step.number, memory.layer, memory.kind, memory.maximum\nFROM step JOIN memory_use(step.begin, step.end) "
       "AS memory"},
-     {"What the report finds", "SELECT severity, text, advice, event, block FROM finding"}}};
+     {"Findings of the report", "SELECT severity, text, advice, event, block FROM finding"}}};
 
 bool ready(const std::future<void>& one) { return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
-/// The selection for a cell; nullopt if the cell is not an id of something selectable.
-std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t row, std::size_t column,
+/// The event or block to which a cell refers, as a selection; nullopt if the cell contains no id of such an item.
+std::optional<selection> target_of(const query::sql_result& shown, std::uint64_t row, std::size_t column,
                                    document_id in) {
   const query::id_kind kind = shown.columns[column].id;
   const bool event = kind == query::id_kind::event;
@@ -58,15 +58,15 @@ std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t
   return selection{in, event ? selection_kind::event : selection_kind::block, id};
 }
 
-/// The selection for the first cell of a row that has one.
-std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t row, document_id in) {
+/// The selection for the first cell in the row that refers to an event or block.
+std::optional<selection> target_of(const query::sql_result& shown, std::uint64_t row, document_id in) {
   for (std::size_t i = 0; i < shown.columns.size(); ++i)
     if (const auto found = target_of(shown, row, i, in)) return found;
   return std::nullopt;
 }
 
-/// Like ImGui::TableHeadersRow(), but right-aligns the names of numeric columns, like their numbers.
-void draw_headings(const query::sql_answer& shown, std::size_t columns) {
+/// Works like ImGui::TableHeadersRow(), but right-aligns the names of numeric columns, as their numbers are.
+void draw_headings(const query::sql_result& shown, std::size_t columns) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (std::size_t i = 0; i < columns; ++i) {
     if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
@@ -92,10 +92,10 @@ void query_view::add_commands(const command_home& home) {
   commands_ = &home.commands;
   const auto ready = [&state = home.state] { return state.ready(); };
   const auto rows_shown = [this, ready] { return ready() && has_rows(); };
-  // All rows of the answer, and not only those that are shown, are read from the recording itself.
+  // Operations on all rows, not only on visible ones, require a recording on this machine.
   const auto rows_here = [rows_shown, &state = home.state] { return rows_shown() && !state.active()->answerer; };
   home.commands.add({.id = "query.run",
-                     .title = "Run the query",
+                     .title = "Run query",
                      .group = "Query",
                      .icon = icon::play,
                      .run =
@@ -109,25 +109,25 @@ void query_view::add_commands(const command_home& home) {
                        if (const auto* text = std::get_if<std::string>(&with)) remembered.add_query(*text);
                      }});
   home.commands.add({.id = "query.cancel",
-                     .title = "Stop the query",
+                     .title = "Stop query",
                      .group = "Query",
                      .icon = icon::stop,
                      .run = [this](const argument&) { cancel(); },
                      .enabled = [this] { return busy(); }});
   home.commands.add({.id = "query.copy",
-                     .title = "Copy the answer as CSV",
+                     .title = "Copy result as CSV",
                      .group = "Query",
                      .run = [this](const argument&) { copy(); },
                      .enabled = rows_shown});
   home.commands.add({.id = "query.as_track",
-                     .title = "Show the rows as a track",
+                     .title = "Show rows as track",
                      .group = "Query",
                      .icon = icon::chart,
                      .run = [this, &commands = home.commands](
                                 const argument&) { commands.invoke("timeline.add_query", task_->text()); },
                      .enabled =
                          [this, rows_here] {
-                           return rows_here() && task_ && query::track_columns_of(answer_->columns).has_value();
+                           return rows_here() && task_ && query::track_columns_of(result_->columns).has_value();
                          }});
   home.commands.add({.id = "query.save",
                      .title = "Save all rows as CSV...",
@@ -147,10 +147,10 @@ void query_view::reset() {
   try {
     if (task_) given_up_.push_back(start_async([old = std::shared_ptr(std::move(task_))]() mutable { old.reset(); }));
   } catch (const std::system_error&) {
-    task_.reset();  // No thread available: wait for its end here.
+    task_.reset();  // No thread is available, so wait here until the query ends.
   }
   std::erase_if(given_up_, ready);
-  answer_.reset();
+  result_.reset();
   trace_.reset();
   widths_.clear();
   measured_ = 0;
@@ -169,16 +169,16 @@ void query_view::cancel() {
 }
 
 void query_view::copy() const {
-  if (!answer_) return;
+  if (!result_) return;
   std::string all;
   const auto cell = [&](bool first, std::string_view text) {
     if (!first) all += ',';
     append_csv(all, text);
   };
-  for (std::size_t i = 0; i < answer_->columns.size(); ++i) cell(i == 0, answer_->columns[i].name);
+  for (std::size_t i = 0; i < result_->columns.size(); ++i) cell(i == 0, result_->columns[i].name);
   all += '\n';
-  for (std::uint64_t row = 0; row < std::min(answer_->rows, most_copied); ++row) {
-    for (std::size_t i = 0; i < answer_->columns.size(); ++i) cell(i == 0, answer_->text(row, i));
+  for (std::uint64_t row = 0; row < std::min(result_->rows, max_copied); ++row) {
+    for (std::size_t i = 0; i < result_->columns.size(); ++i) cell(i == 0, result_->text(row, i));
     all += '\n';
   }
   ImGui::SetClipboardText(printable(all, line_ends::keep).c_str());
@@ -193,7 +193,7 @@ void query_view::save(const std::string& path) {
   save_cancelled_ = std::make_shared<std::atomic<bool>>(false);
   try {
     saving_ = start_async([trace = trace_, text = task_->text(), path, stop = save_cancelled_, wake = wake_] {
-      const auto rows = exports::write_answer(trace, text, path, *stop);
+      const auto rows = exports::write_result(trace, text, path, *stop);
       if (wake) wake();
       return rows ? path + ": " + format_some(*rows, "row") : rows.error().to_string();
     });
@@ -225,16 +225,16 @@ void query_view::begin(const view_context& with) {
 void query_view::draw(view_context& with) {
   if (wanted_) begin(with);
   take_saved();
-  if (task_) answer_ = task_->answer();
+  if (task_) result_ = task_->found();
   draw_text(with);
   draw_controls(with);
-  draw_answer(with);
+  draw_result(with);
 }
 
 void query_view::draw_text(const view_context& with) {
   const auto lines = std::clamp<std::ptrdiff_t>(std::count(text_.begin(), text_.end(), '\n') + 1, 2, 6);
   const float height = ImGui::GetTextLineHeight() * static_cast<float>(lines) + ImGui::GetStyle().FramePadding.y * 2;
-  // Ctrl+Enter runs the query, Enter inserts a new line, Ctrl with an arrow key browses the history.
+  // Ctrl+Enter runs the query, Enter inserts a line break, Ctrl with an arrow key browses the history.
   if (ImGui::InputTextMultiline("##sql", &text_, {-1, height},
                                 ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_WordWrap))
     with.commands.invoke("query.run");
@@ -243,7 +243,7 @@ void query_view::draw_text(const view_context& with) {
   if (!up && !ImGui::IsKeyPressed(ImGuiKey_DownArrow)) return;
   if (up ? place_ >= history().size() : place_ < 2) return;
   place_ = up ? place_ + 1 : place_ - 1;
-  // While active, the input box has its own copy of the text.
+  // While the input box is active, it uses its own copy of the text.
   ImGui::ClearActiveID();
   text_ = history()[place_ - 1];
   ImGui::SetKeyboardFocusHere(-1);
@@ -252,7 +252,7 @@ void query_view::draw_text(const view_context& with) {
 void query_view::draw_history(const view_context& with) {
   ImGui::SetNextWindowSizeConstraints({with.px(240), 0}, {with.px(620), with.px(320)});
   if (!ImGui::BeginPopup("history")) return;
-  if (!history().empty()) ImGui::TextDisabled("Asked before");
+  if (!history().empty()) ImGui::TextDisabled("Earlier queries");
   for (std::size_t i = 0; i < history().size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
     std::string line = history()[i];
@@ -310,9 +310,9 @@ void query_view::draw_state(const view_context& with) const {
     words = "writing...";
   } else if (!said_.empty()) {
     words = printable(said_);
-  } else if (answer_ && !answer_->failure) {
-    words = answer_->cut ? "first " + format_some(answer_->rows, "row") : format_some(answer_->rows, "row");
-    words += answer_->done ? " in " + format_time(static_cast<query::time_ns>(answer_->seconds * 1e9)) : " so far...";
+  } else if (result_ && !result_->failure) {
+    words = result_->cut ? "first " + format_some(result_->rows, "row") : format_some(result_->rows, "row");
+    words += result_->done ? " in " + format_time(static_cast<time_ns>(result_->seconds * 1e9)) : " so far...";
   }
   if (words.empty()) return;
   ImGui::SameLine(0, with.px(14));
@@ -322,31 +322,31 @@ void query_view::draw_state(const view_context& with) const {
   ImGui::PopStyleColor();
 }
 
-void query_view::draw_answer(const view_context& with) {
-  if (!answer_) {
-    empty_state(with, icon::search, "Ask the recording in SQL",
-                "Ctrl+Enter runs the query above. Tables lists what can be asked; History has examples.");
+void query_view::draw_result(const view_context& with) {
+  if (!result_) {
+    empty_state(with, icon::search, "Query the recording in SQL",
+                "Ctrl+Enter runs the query above. Tables lists the available tables; History has examples.");
     return;
   }
-  progress_line(with, answer_->done, 0.3F);
-  if (answer_->failure) {
+  progress_line(with, result_->done, 0.3F);
+  if (result_->failure) {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.failure);
     ImGui::TextUnformatted(icon::failure);
     ImGui::PopStyleColor();
     ImGui::SameLine();
     ImGui::PushTextWrapPos(0);
-    const std::string why = printable(answer_->failure->to_string());
+    const std::string why = printable(result_->failure->to_string());
     ImGui::TextUnformatted(why.data(), why.data() + why.size());
     ImGui::PopTextWrapPos();
   }
-  if (answer_->columns.empty()) return;
-  if (answer_->rows == 0 && answer_->done && !answer_->failure)
+  if (result_->columns.empty()) return;
+  if (result_->rows == 0 && result_->done && !result_->failure)
     return empty_state(with, icon::search, "No rows", "The query ran, and nothing matches.");
-  if (answer_->rows > 0) draw_rows(with, *answer_);
+  if (result_->rows > 0) draw_rows(with, *result_);
 }
 
-void query_view::measure(const view_context& with, const query::sql_answer& shown) {
-  const std::size_t columns = std::min(shown.columns.size(), most_columns);
+void query_view::measure(const view_context& with, const query::sql_result& shown) {
+  const std::size_t columns = std::min(shown.columns.size(), max_columns);
   if (widths_.size() != columns) {
     widths_.assign(columns, 0);
     for (std::size_t i = 0; i < columns; ++i)
@@ -361,14 +361,14 @@ void query_view::measure(const view_context& with, const query::sql_answer& show
     }
 }
 
-void query_view::draw_rows(const view_context& with, const query::sql_answer& shown) {
+void query_view::draw_rows(const view_context& with, const query::sql_result& shown) {
   measure(with, shown);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   const float bar = ImGui::GetStyle().ScrollbarSize;
   float width = 0;
   for (const float each : widths_) width += each + with.px(4) + ImGui::GetStyle().CellPadding.x * 2 + 1;
-  const float level_bar = width > room.x - bar ? bar : 0;  // ImGui's horizontal scroll bar, if columns do not fit
+  const float level_bar = width > room.x - bar ? bar : 0;  // height of the horizontal scroll bar, if there is one
   const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
   const auto rows = static_cast<std::int64_t>(shown.rows);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -381,7 +381,7 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
   ImGui::SetCursorScreenPos(origin);
   const ImGuiTableFlags flags = ImGuiTableFlags_Resizable | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
                                 ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingFixedFit;
-  // Each answer has its own columns; their width changes once the first rows are there.
+  // Each result has its own columns. Their widths change when the first rows arrive.
   ImGui::PushID(task_.get());
   ImGui::PushID(static_cast<int>(measured_));
   const auto columns = static_cast<int>(widths_.size());
@@ -412,7 +412,7 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
   ImGui::PopID();
 }
 
-void query_view::draw_row(const view_context& with, const table_content& content, const query::sql_answer& shown,
+void query_view::draw_row(const view_context& with, const table_content& content, const query::sql_result& shown,
                           std::uint64_t row) {
   const document_id in = with.state.active()->id;
   const auto leads_to = target_of(shown, row, in);
@@ -443,7 +443,7 @@ void query_view::draw_row(const view_context& with, const table_content& content
   }
   ImGui::PopID();
   if (!clicked) return;
-  // Prefer the cell under the mouse, if it has a selection.
+  // Prefer the cell under the mouse if it refers to an event or block.
   std::optional<selection> target = leads_to;
   if (const int column = ImGui::TableGetHoveredColumn();
       column >= 0 && static_cast<std::size_t>(column) < widths_.size())

@@ -14,8 +14,8 @@
 
 namespace sluice::gui {
 
-/// SQL queries on the recording: the text, the answer as a table, and earlier queries. A separate thread computes the
-/// rows; clicking a row that refers to an event or block selects it.
+/// SQL queries on the recording: shows the text, the result as a table, and earlier queries. A separate thread computes
+/// the rows. Clicking a row that refers to an event or a block selects that event or block.
 class query_view final : public view {
  public:
   /// `wake` must be callable from any thread; `remembered` must outlive the view.
@@ -34,13 +34,13 @@ class query_view final : public view {
   void cancel() override;
 
   // Functions for commands.
-  /// Runs `text` when the panel is next drawn; if empty, the text in the input box.
+  /// Runs `text` when the panel is next drawn. If `text` is empty, runs the text in the input box.
   void ask(std::string text);
-  /// Copies the rows shown to the clipboard as CSV.
+  /// Copies the rows that are shown to the clipboard, as CSV.
   void copy() const;
-  /// Saves all rows of the query shown as a CSV file; if `path` is empty, asks the user for one.
+  /// Saves all rows of the current query as a CSV file at `path`. If `path` is empty, asks the user for a path.
   void save(const std::string& path);
-  [[nodiscard]] bool has_rows() const { return answer_ && answer_->rows > 0; }
+  [[nodiscard]] bool has_rows() const { return result_ && result_->rows > 0; }
   /// Earlier queries, newest first.
   [[nodiscard]] const std::vector<std::string>& history() const { return remembered_.queries(); }
 
@@ -52,29 +52,30 @@ class query_view final : public view {
   void draw_history(const view_context& with);
   void draw_tables(const view_context& with);
   void draw_state(const view_context& with) const;
-  void draw_answer(const view_context& with);
-  void draw_rows(const view_context& with, const query::sql_answer& shown);
-  void draw_row(const view_context& with, const table_content& content, const query::sql_answer& shown,
+  void draw_result(const view_context& with);
+  void draw_rows(const view_context& with, const query::sql_result& shown);
+  void draw_row(const view_context& with, const table_content& content, const query::sql_result& shown,
                 std::uint64_t row);
-  void measure(const view_context& with, const query::sql_answer& shown);
+  void measure(const view_context& with, const query::sql_result& shown);
 
   std::function<void()> wake_;
   const settings& remembered_;
   std::string text_;
-  bool wanted_ = false;  ///< To be run in the next frame.
+  bool wanted_ = false;  ///< The query is to be run in the next frame.
   std::unique_ptr<query::sql_task> task_;
-  /// Futures of cancelled queries, which end soon; nothing waits for them.
+  /// Futures of cancelled queries, which end soon. No code waits for them.
   std::vector<std::future<void>> given_up_;
-  std::shared_ptr<const query::sql_answer> answer_;
-  std::shared_ptr<const trace::snapshot> trace_;  ///< The snapshot that `answer_` refers to.
-  std::size_t place_ = 0;                         ///< Position in the history, from 1, while browsing it.
-  std::vector<float> widths_;                     ///< Of columns, in pixels.
-  std::uint64_t measured_ = 0;                    ///< Number of rows measured for `widths_`.
+  std::shared_ptr<const query::sql_result> result_;
+  std::shared_ptr<const trace::snapshot> trace_;  ///< The snapshot that `result_` refers to.
+  std::size_t place_ = 0;                         ///< Position in the history, counted from 1, while the user browses
+                                                  ///< it; otherwise 0.
+  std::vector<float> widths_;                     ///< Column widths in pixels.
+  std::uint64_t measured_ = 0;                    ///< Number of rows that `widths_` takes into account.
   std::int64_t first_ = 0;
 
   std::shared_ptr<std::atomic<bool>> save_cancelled_;
   std::future<std::string> saving_;
-  std::string said_;  ///< Result message of the last save.
+  std::string said_;  ///< A message about the last save.
   const command_registry* commands_ = nullptr;
   row_menu menu_;
 };

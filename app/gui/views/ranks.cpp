@@ -1,4 +1,4 @@
-// The ranks of a job: which of them needs more memory, waits longer or is slower than the others.
+// The ranks of a job: which of them need more memory, wait longer or are slower than the others.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,12 +15,12 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/answers/panels/ranks.hpp"
+#include "core/query/results/panels/ranks.hpp"
 
 namespace sluice::gui {
 namespace {
 
-using analysis::rank_figures;
+using metrics::rank_metrics;
 
 constexpr std::array<table_column, 8> rank_columns = {{{"rank", "rank"},
                                                        {"peak", "peak_bytes"},
@@ -31,19 +31,20 @@ constexpr std::array<table_column, 8> rank_columns = {{{"rank", "rank"},
                                                        {"GPU idle", "idle_share"},
                                                        {nullptr, "device"}}};
 
-/// A rank, compared with the median of the other ranks.
+/// A rank, and how it compares with the median of the other ranks.
 struct compared_rank {
-  std::size_t place = 0;         ///< In `report::waste.ranks`.
-  std::optional<double> idle{};  ///< Share of the time between the device's first and last work.
-  double outlying = 0;           ///< The largest difference from the median of the others, as a share of it.
+  std::size_t place = 0;         ///< Index into `report::waste.ranks`.
+  std::optional<double> idle{};  ///< Share of the time between the device's first and last work in which the device was
+                                 ///< idle.
+  double outlying = 0;           ///< The largest relative difference from the median of the others.
 };
 
-/// A row of the maps: a rank on one of its devices.
+/// A row of the maps: one of the devices of a rank.
 struct rank_strip {
-  std::size_t rank = 0;  ///< In the order of the table.
+  std::size_t rank = 0;  ///< Index of the rank in the table.
   query::shown_rank of;
-  std::string name;     ///< "Rank 0"; of a rank with several devices "Rank 0, GPU 1".
-  bool shared = false;  ///< Other processes use the device too: its curve is not that of the rank.
+  std::string name;     ///< "Rank 0"; for a rank with several devices "Rank 0, GPU 1".
+  bool shared = false;  ///< Other processes use the device too, so its curve is not that of the rank.
 };
 
 template <class Values, class Value>
@@ -57,11 +58,12 @@ auto median_of_others(const Values& all, std::size_t but, Value&& value) {
 }
 
 class ranks_view final : public view {
-  /// A rank that differs from the median of the others by this share is named, as in the report's finding.
+  /// A rank that differs from the median of the others by at least this share is highlighted, as in the report's
+  /// finding.
   static constexpr double outlying = 0.1;
-  static constexpr float least_beside = 900;  // design pixels; narrower panels have the maps below the table
+  static constexpr float min_beside = 900;  // design pixels; in narrower panels the maps are below the table
   static constexpr float highest_row = 22;
-  static constexpr float least_row = 14;  // each row has its label; maps that do not fit scroll
+  static constexpr float min_row = 14;  // design pixels, for a label in each row; maps that do not fit scroll
   static constexpr float pixels_a_part = 3;
   static constexpr int shades = 32;
 
@@ -93,21 +95,21 @@ class ranks_view final : public view {
   }
 
   void draw(view_context& with) override {
-    const auto answer = report_.ask(*with.state.active()->engine, {});
-    progress_line(with, answer.complete, answer.progress);
-    if (!answer) return;
-    const analysis::report& all = *answer.value;
+    const auto result = report_.ask(*with.state.active()->engine, {});
+    progress_line(with, result.complete, result.progress);
+    if (!result) return;
+    const metrics::report& all = *result.value;
     if (all.waste.ranks.size() < 2)
       return empty_state(
           with, icon::chart, "Fewer than two ranks",
           "This panel compares the ranks of a job. Record them together, with `torchrun ...` as the program (File, "
           "Record a program), or join their recordings with `sluice merge`.");
-    if (answer.value != compared_from_) {
-      compared_from_ = answer.value;
+    if (result.value != compared_from_) {
+      compared_from_ = result.value;
       compare(all);
     }
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    const bool beside = room.x >= with.px(least_beside);
+    const bool beside = room.x >= with.px(min_beside);
     if (ImGui::BeginChild("table", beside ? ImVec2(room.x * 0.46F, 0) : ImVec2(0, room.y * 0.5F)))
       draw_table(with, all);
     ImGui::EndChild();
@@ -117,14 +119,14 @@ class ranks_view final : public view {
   }
 
  private:
-  /// Gathers the figures, and puts outliers first.
-  void compare(const analysis::report& all) {
+  /// Collects the metrics, and sorts the ranks such that outliers come first.
+  void compare(const metrics::report& all) {
     ranks_.clear();
     for (std::size_t i = 0; i < all.waste.ranks.size(); ++i) {
-      const rank_figures& of = all.waste.ranks[i];
+      const rank_metrics& of = all.waste.ranks[i];
       compared_rank& made = ranks_.emplace_back();
       made.place = i;
-      for (const analysis::device_activity& each : all.whole.devices)
+      for (const metrics::device_activity& each : all.whole.devices)
         if (each.device == of.device && each.kernels > 0 && each.last > each.first)
           made.idle = 1 - static_cast<double>(each.busy) / static_cast<double>(each.last - each.first);
     }
@@ -135,9 +137,10 @@ class ranks_view final : public view {
     });
   }
 
-  /// How far a rank is from the median of the others: in its peak, its step, how busy its GPU is, and how long it works
-  /// without waiting for the others. Of two, only the one that has more of it is the outlier: nothing says which is usual.
-  void judge(const analysis::report& all, std::size_t at) {
+  /// Computes how far a rank is from the median of the others: in its peak, its step time, how busy its GPU is, and how
+  /// long it works without waiting for the others. If there are only two ranks, only the one with the higher value is
+  /// an outlier, because it is not known which one is normal.
+  void judge(const metrics::report& all, std::size_t at) {
     compared_rank& of = ranks_[at];
     const auto differs = [&](auto&& value) {
       const auto mine = static_cast<double>(value(of));
@@ -148,18 +151,18 @@ class ranks_view final : public view {
     differs([&](const compared_rank& each) { return all.waste.ranks[each.place].peak; });
     differs([&](const compared_rank& each) { return all.waste.ranks[each.place].median_step; });
     differs([&](const compared_rank& each) {
-      const rank_figures& rank = all.waste.ranks[each.place];
-      return std::max<query::time_ns>(all.whole.active.length() - (rank.waiting - rank.waiting_rarely), 0);
+      const rank_metrics& rank = all.waste.ranks[each.place];
+      return std::max<time_ns>(all.whole.active.length() - (rank.waiting - rank.waiting_rarely), 0);
     });
     if (of.idle) differs([](const compared_rank& each) { return 1 - each.idle.value_or(1); });
   }
 
   // --- the table ----------------------------------------------------------------------------------------------------
 
-  void draw_table(const view_context& with, const analysis::report& all) {
-    // What the report says of them.
-    for (const analysis::finding& each : all.findings) {
-      if (each.kind != analysis::finding_kind::rank_imbalance) continue;
+  void draw_table(const view_context& with, const metrics::report& all) {
+    // Show the report's findings about ranks.
+    for (const metrics::finding& each : all.findings) {
+      if (each.kind != metrics::finding_kind::rank_imbalance) continue;
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
       ImGui::TextUnformatted(icon::warning);
       ImGui::PopStyleColor();
@@ -168,12 +171,12 @@ class ranks_view final : public view {
       ImGui::TextUnformatted(each.text.c_str());
       ImGui::PopTextWrapPos();
     }
-    if (!begin_figures("ranks", {"rank", "peak", "at", "reserved", "step", "waiting", "GPU idle"})) return;
+    if (!begin_metrics("ranks", {"rank", "peak", "at", "reserved", "step", "waiting", "GPU idle"})) return;
     const auto snapshot = with.state.active()->engine->snapshot();
     table_content content{"Ranks", rank_columns, ranks_.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const rank_figures& of = all.waste.ranks[ranks_[row].place];
-      const std::string device = printable(analysis::label_beside_rank(of.device, snapshot->tables()));
+      const rank_metrics& of = all.waste.ranks[ranks_[row].place];
+      const std::string device = printable(index::label_beside_rank(of.device, snapshot->tables()));
       to.push_back(table_cell::words("Rank " + std::to_string(of.rank) + ",  " + device, std::to_string(of.rank)));
       to.push_back(table_cell::bytes(of.peak));
       to.push_back(table_cell::moment(of.peak_time));
@@ -184,14 +187,14 @@ class ranks_view final : public view {
       to.push_back(table_cell::text(device));
     };
     content.target = [&](std::size_t row) {
-      const rank_figures& of = all.waste.ranks[ranks_[row].place];
+      const rank_metrics& of = all.waste.ranks[ranks_[row].place];
       row_target made;
-      made.range = query::time_range{of.peak_time, of.peak_time};
+      made.range = time_range{of.peak_time, of.peak_time};
       return made;
     };
     for (std::size_t at = 0; at < ranks_.size(); ++at) {
       const compared_rank& each = ranks_[at];
-      const rank_figures& of = all.waste.ranks[each.place];
+      const rank_metrics& of = all.waste.ranks[each.place];
       ImGui::PushID(static_cast<int>(at));
       if (rows_.begin_row(with, content, at)) go_to_moment(with, all, of.peak_time);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
@@ -200,11 +203,11 @@ class ranks_view final : public view {
         if (process != all.processes.end())
           ImGui::TextUnformatted(
               ("Process " + std::to_string(process->pid) + ": " + process->command.substr(0, 200)).c_str());
-        tip_field(with, "device", printable(analysis::device_label(of.device, snapshot->tables())), with.px(70));
+        tip_field(with, "device", printable(index::device_label(of.device, snapshot->tables())), with.px(70));
         tip_field(with, "share of it", share_of_device(with, of.device, static_cast<double>(of.peak)), with.px(70));
         if (of.collectives > 0)
           tip_field(with, "collectives",
-                    format_count(of.collectives) + ", " + format_time(of.collective_time) + ", of that " +
+                    format_count(of.collectives) + ", " + format_time(of.collective_time) + ", including " +
                         format_time(of.waiting) + " waiting for other ranks" +
                         (of.waiting_rarely > 0 ? " (" + format_time(of.waiting_rarely) + " in a few long waits)" : ""),
                     with.px(70));
@@ -215,13 +218,13 @@ class ranks_view final : public view {
       const std::vector<table_cell>& cells = rows_.cells(content, at);
       first_cell(cells[0].shown());
       if (each.outlying >= outlying) ImGui::PopStyleColor();
-      for (std::size_t i = 1; i < 7; ++i) figure_cell(cells[i].shown(), cells[i].muted() || i == 2);
+      for (std::size_t i = 1; i < 7; ++i) metric_cell(cells[i].shown(), cells[i].muted() || i == 2);
       ImGui::PopID();
     }
     ImGui::EndTable();
     remark(with, ranks_.size() == 2
-                     ? "The rank that is 10 % or more above the other comes first."
-                     : "Outliers first: those that differ from the median of the others by 10 % or more.");
+                     ? "A rank that is 10 % or more above the other comes first."
+                     : "Outliers first: ranks that differ from the median of the others by 10 % or more.");
   }
 
   static std::string share_of_device(const view_context& with, trace::device_id device, double bytes) {
@@ -231,15 +234,15 @@ class ranks_view final : public view {
     return all == 0 ? std::string("unknown") : format_share(bytes / static_cast<double>(all));
   }
 
-  static void go_to_moment(const view_context& with, const analysis::report& all, query::time_ns time) {
+  static void go_to_moment(const view_context& with, const metrics::report& all, time_ns time) {
     with.commands.invoke("timeline.go_to", shown_range({time, time}, all.whole.active, all.steps));
-    with.commands.invoke("moment.set", query::time_range{time, time});
+    with.commands.invoke("moment.set", time_range{time, time});
   }
 
   // --- the maps -----------------------------------------------------------------------------------------------------
 
-  /// Finds the devices of each rank: that of its peak, and those that its streams and pools are of.
-  void find_strips(const view_context& with, const analysis::report& all, const query::track_list& tracks) {
+  /// Finds the devices of each rank: that of the rank's peak, and those of its streams and pools.
+  void find_strips(const view_context& with, const metrics::report& all, const query::track_list& tracks) {
     const auto snapshot = with.state.active()->engine->snapshot();
     std::map<trace::process_id, std::set<trace::device_id>> devices_of;
     std::map<trace::device_id, std::set<trace::process_id>> users_of;
@@ -249,17 +252,17 @@ class ranks_view final : public view {
       users_of[device].insert(process);
     };
     for (const query::track& each : tracks.tracks) uses(each.process, each.device);
-    for (const rank_figures& each : all.waste.ranks) uses(each.process, each.device);
+    for (const rank_metrics& each : all.waste.ranks) uses(each.process, each.device);
     strips_.clear();
     for (std::size_t at = 0; at < ranks_.size(); ++at) {
-      const rank_figures& of = all.waste.ranks[ranks_[at].place];
+      const rank_metrics& of = all.waste.ranks[ranks_[at].place];
       const std::set<trace::device_id>& devices = devices_of[of.process];
       for (const trace::device_id device : devices) {
         rank_strip& made = strips_.emplace_back();
         made.rank = at;
         made.of = {of.process, {device, of.layer, of.kind}};
         made.name = "Rank " + std::to_string(of.rank);
-        if (devices.size() > 1) made.name += ", " + printable(analysis::label_beside_rank(device, snapshot->tables()));
+        if (devices.size() > 1) made.name += ", " + printable(index::label_beside_rank(device, snapshot->tables()));
         made.shared = users_of[device].size() > 1;
       }
     }
@@ -268,13 +271,13 @@ class ranks_view final : public view {
     rows_from_.clear();
   }
 
-  /// The rows of all strips. Where ranks share a device, their memory is added up from their blocks.
-  const query::rank_rows& rows_of_strips(const view_context& with, const query::answer<query::rank_rows>& answer,
-                                         const query::ranks_question& asked) {
-    std::vector<std::shared_ptr<const void>> from{answer.value};
+  /// The rows of the maps for all strips. Where ranks share a device, the rank's memory is summed from its blocks.
+  const query::rank_rows& rows_of_strips(const view_context& with, const query::query_result<query::rank_rows>& result,
+                                         const query::ranks_query& asked) {
+    std::vector<std::shared_ptr<const void>> from{result.value};
     for (std::size_t i = 0; i < strips_.size(); ++i) {
       if (!strips_[i].shared) continue;
-      query::memory_groups_question wanted{
+      query::memory_groups_query wanted{
           .range = asked.range, .width = asked.width, .by = query::memory_grouping::process};
       std::tie(wanted.layer, wanted.device, wanted.kind, wanted.process) = std::tie(
           strips_[i].of.memory.layer, strips_[i].of.memory.device, strips_[i].of.memory.kind, strips_[i].of.process);
@@ -284,7 +287,7 @@ class ranks_view final : public view {
     }
     if (from == rows_from_) return drawn_;
     rows_from_ = from;
-    drawn_ = *answer.value;
+    drawn_ = *result.value;
     std::size_t next = 1;
     for (std::size_t i = 0; i < strips_.size(); ++i) {
       if (!strips_[i].shared) continue;
@@ -294,10 +297,10 @@ class ranks_view final : public view {
     return drawn_;
   }
 
-  void draw_maps(const view_context& with, const analysis::report& all) {
+  void draw_maps(const view_context& with, const metrics::report& all) {
     const document& shown = *with.state.active();
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    query::ranks_question wanted;
+    query::ranks_query wanted;
     wanted.range = with.state.range().value_or(shown.active);
     wanted.width = static_cast<std::uint32_t>(std::clamp(room.x / with.px(pixels_a_part), 16.0F, 512.0F));
     const auto tracks = tracks_.ask(*shown.engine, {});
@@ -307,10 +310,10 @@ class ranks_view final : public view {
       find_strips(with, all, *tracks.value);
     }
     for (const rank_strip& each : strips_) wanted.ranks.push_back(each.of);
-    const auto answer = over_time_.ask(*shown.engine, wanted);
-    progress_line(with, answer.complete, answer.progress);
-    if (!answer || answer.value->rows.size() != strips_.size()) return;
-    const query::rank_rows& rows = rows_of_strips(with, answer, wanted);
+    const auto result = over_time_.ask(*shown.engine, wanted);
+    progress_line(with, result.complete, result.progress);
+    if (!result || result.value->rows.size() != strips_.size()) return;
+    const query::rank_rows& rows = rows_of_strips(with, result, wanted);
     double most = 1;
     bool idle = false, waiting = false;
     for (const query::rank_row& row : rows.rows) {
@@ -319,11 +322,11 @@ class ranks_view final : public view {
       waiting = waiting || !row.waiting.empty();
     }
     const int maps = 1 + (idle ? 1 : 0) + (waiting ? 1 : 0);
-    // Of each map: its heading and its time axis.
+    // Height of the heading and the time axis of each map.
     const float beside = ImGui::GetTextLineHeightWithSpacing() * 2 + with.px(small_text + 12);
     const auto rows_in_all = static_cast<float>(maps * static_cast<int>(strips_.size()));
-    const float high = std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(least_row),
-                                  with.px(highest_row));
+    const float high =
+        std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(min_row), with.px(highest_row));
     map_look look{with.colours.slice(query::slice_kind::kernel), 1 / most, high};
     draw_map(
         with, all, rows, "Memory, full colour: " + format_bytes(most), look,
@@ -344,7 +347,7 @@ class ranks_view final : public view {
     look.colour = with.colours.slice(query::slice_kind::h2d);
     if (waiting)
       draw_map(
-          with, all, rows, "Host waits for the GPU", look,
+          with, all, rows, "Host waiting for GPU", look,
           [](const query::rank_row& row, std::size_t part) {
             return part < row.waiting.size() ? static_cast<double>(row.waiting[part]) : 0.0;
           },
@@ -353,12 +356,12 @@ class ranks_view final : public view {
 
   struct map_look {
     ImU32 colour = 0;
-    double scale = 1;  ///< Of the value, to 0..1.
+    double scale = 1;  ///< The factor that maps the values to 0..1.
     float row = 1;     ///< Height in pixels.
   };
 
   template <class Value, class Words>
-  void draw_map(const view_context& with, const analysis::report& all, const query::rank_rows& rows,
+  void draw_map(const view_context& with, const metrics::report& all, const query::rank_rows& rows,
                 const std::string& title, const map_look& look, Value&& value, Words&& words) {
     heading(with, title);
     ImGui::PushID(title.c_str(), title.c_str() + std::min<std::size_t>(title.find(','), title.size()));
@@ -409,7 +412,8 @@ class ranks_view final : public view {
       const auto x_of = [&](std::size_t edge) {
         return std::floor(at.area.min.x + at.area.width() * static_cast<float>(edge) / static_cast<float>(parts));
       };
-      // Strong is much: on either theme away from the background.
+      // Strong colours mean high values: the higher a value, the more its colour contrasts with the background of the
+      // theme.
       list.AddRectFilled({x_of(part), top}, {x_of(next), bottom},
                          mix(look.colour, with.colours.background,
                              0.94F - 0.94F * static_cast<float>(shade) / static_cast<float>(shades)));
@@ -418,7 +422,7 @@ class ranks_view final : public view {
   }
 
   template <class Value, class Words>
-  void draw_hit(const view_context& with, const analysis::report& all, const query::rank_rows& rows,
+  void draw_hit(const view_context& with, const metrics::report& all, const query::rank_rows& rows,
                 const time_chart& at, const map_look& look, Value&& value, Words&& words) const {
     const ImVec2 mouse = ImGui::GetMousePos();
     const auto strip = std::min(rows.rows.size() - 1, static_cast<std::size_t>((mouse.y - at.area.min.y) / look.row));
@@ -427,7 +431,7 @@ class ranks_view final : public view {
     const auto part = std::min(
         row.memory.size() - 1,
         static_cast<std::size_t>((mouse.x - at.area.min.x) / at.area.width() * static_cast<float>(row.memory.size())));
-    const query::time_ns time = at.time_at(mouse.x);
+    const time_ns time = at.time_at(mouse.x);
     ImGui::GetWindowDrawList()->AddLineV(std::floor(mouse.x), at.area.min.y, at.area.max.y, with.colours.muted);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to_moment(with, all, time);
     if (!begin_tip(with)) return;
@@ -437,14 +441,14 @@ class ranks_view final : public view {
     end_tip();
   }
 
-  screen_slot<query::report_question> report_;
-  screen_slot<query::ranks_question> over_time_;
-  std::shared_ptr<const analysis::report> compared_from_;
-  std::vector<compared_rank> ranks_;  ///< Outliers first.
-  screen_slot<query::tracks_question> tracks_;
-  std::vector<rank_strip> strips_;  ///< By rank, in the order of `ranks_`, then by device.
-  std::pair<std::shared_ptr<const analysis::report>, std::shared_ptr<const query::track_list>> strips_from_;
-  std::vector<screen_slot<query::memory_groups_question>> own_;  ///< For each strip whose device is shared.
+  screen_slot<query::report_query> report_;
+  screen_slot<query::ranks_query> over_time_;
+  std::shared_ptr<const metrics::report> compared_from_;
+  std::vector<compared_rank> ranks_;  ///< Sorted such that outliers come first.
+  screen_slot<query::tracks_query> tracks_;
+  std::vector<rank_strip> strips_;  ///< Sorted by rank as in `ranks_`, then by device.
+  std::pair<std::shared_ptr<const metrics::report>, std::shared_ptr<const query::track_list>> strips_from_;
+  std::vector<screen_slot<query::memory_groups_query>> own_;  ///< One for each strip whose device is shared.
   std::vector<std::shared_ptr<const void>> rows_from_;
   query::rank_rows drawn_;
   row_menu rows_;

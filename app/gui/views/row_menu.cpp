@@ -15,13 +15,13 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::size_t longest_searched = 200;      // bytes of a name that is handed to Search
-constexpr std::size_t most_rows_copied = 100'000;  // rows, as of a query
+constexpr std::size_t longest_searched = 200;     // bytes of a name that is passed to Search
+constexpr std::size_t max_rows_copied = 100'000;  // the same as for a query
 
-/// As few digits as tell the value apart from all others.
+/// Formats a number with the fewest digits that identify the value.
 std::string number(double value) { return fmt::format("{}", value); }
 
-/// The panel in which the current window, or the menu that is open, lies.
+/// The panel that contains the current window or the open menu.
 const ImGuiWindow* current_panel() {
   const ImGuiWindow* window = ImGui::GetCurrentWindow();
   while ((window->Flags & (ImGuiWindowFlags_ChildWindow | ImGuiWindowFlags_Popup)) != 0 &&
@@ -30,23 +30,24 @@ const ImGuiWindow* current_panel() {
   return window;
 }
 
-/// Which table it is: panels may have several of the same name. The id of the row is the last on the stack.
+/// Identifies the table, because a panel may have several tables with the same name. The last id on ImGui's stack is
+/// excluded, because it is that of the row.
 ImGuiID key_of(const table_content& content) {
   const ImVector<ImGuiID>& ids = ImGui::GetCurrentWindow()->IDStack;
   return ImHashStr(content.name, 0, ids.Size > 1 ? ids[ids.Size - 2] : ids[0]);
 }
 
-/// True, once, for the table that is wanted.
+/// Returns true once for the table that `wanted` names, and resets `wanted`.
 bool take(unsigned& wanted, unsigned table) {
   if (wanted != table) return false;
   wanted = 0;
   return true;
 }
 
-/// A click that selects rows has no other effect.
+/// True if the click selects rows. Such a click has no other effect.
 bool selects_rows() { return ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift; }
 
-/// A name that may hold "##" or "%".
+/// Draws the title of a menu, which may contain "##" or "%".
 void menu_title(const view_context& with, std::string_view text) {
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   clipped_text(text, std::min(ImGui::CalcTextSize(text.data(), text.data() + text.size()).x + 1, with.px(320)));
@@ -71,9 +72,9 @@ std::string table_cell::shown() const {
     case unit::count:
       return format_count(whole_);
     case unit::duration:
-      return format_time(static_cast<query::time_ns>(whole_));
+      return format_time(static_cast<time_ns>(whole_));
     case unit::moment:
-      return format_moment(static_cast<query::time_ns>(whole_));
+      return format_moment(static_cast<time_ns>(whole_));
     case unit::rate:
       return format_rate(real_);
     case unit::share:
@@ -95,7 +96,7 @@ std::string table_cell::plain() const {
       return std::to_string(whole_);
     case unit::duration:
     case unit::moment:
-      return std::to_string(static_cast<query::time_ns>(whole_));
+      return std::to_string(static_cast<time_ns>(whole_));
     case unit::rate:
     case unit::share:
       return number(real_);
@@ -212,17 +213,18 @@ void command_entry(const view_context& with, std::string_view id) {
 
 namespace {
 
-/// Copying a line of code and opening it in an editor. Null: it is not known, or not yet.
+/// Adds entries to copy a line of code and to open it in an editor. If `line` is null, the line is unknown or not yet
+/// known.
 void line_entries(const view_context& with, const symbols::frame_line* line) {
   const bool has_file = line != nullptr && !line->file.empty();
   std::string place;
   if (line != nullptr) place = has_file ? line->file + ":" + std::to_string(line->line) : line->module;
   if (ImGui::MenuItem("Copy file:line", nullptr, false, !place.empty())) ImGui::SetClipboardText(place.c_str());
-  if (ImGui::MenuItem("Copy the function's name", nullptr, false, line != nullptr))
+  if (ImGui::MenuItem("Copy function name", nullptr, false, line != nullptr))
     ImGui::SetClipboardText(symbols::name_of(*line).c_str());
-  if (ImGui::MenuItem("Copy the source line", nullptr, false, line != nullptr && !line->source.empty()))
+  if (ImGui::MenuItem("Copy source line", nullptr, false, line != nullptr && !line->source.empty()))
     ImGui::SetClipboardText(line->source.c_str());
-  if (ImGui::MenuItem("Open in the editor", nullptr, false, has_file)) with.commands.invoke("source.open", place);
+  if (ImGui::MenuItem("Open in editor", nullptr, false, has_file)) with.commands.invoke("source.open", place);
 }
 
 }  // namespace
@@ -230,7 +232,7 @@ void line_entries(const view_context& with, const symbols::frame_line* line) {
 void target_entries(const view_context& with, const row_target& target) {
   const bool leads = target.shows.kind == selection_kind::event || target.shows.kind == selection_kind::block;
   const symbols::frame_line* const line = target.line ? &*target.line : nullptr;
-  if (leads && ImGui::MenuItem("Show on the timeline")) {
+  if (leads && ImGui::MenuItem("Show on timeline")) {
     with.commands.invoke("selection.set", target.shows);
     with.commands.invoke("selection.reveal");
   }
@@ -243,7 +245,7 @@ void target_entries(const view_context& with, const row_target& target) {
     with.commands.invoke("selection.range", *target.range);
   if (target.blocks && ImGui::MenuItem("List its blocks")) with.commands.invoke("blocks.show", *target.blocks);
   if ((leads || line != nullptr) && !target.blocks && target.lists_blocks &&
-      ImGui::MenuItem("List the blocks of this line", nullptr, false, line != nullptr)) {
+      ImGui::MenuItem("List blocks of this line", nullptr, false, line != nullptr)) {
     blocks_filter filter;
     filter.text = symbols::place_and_name_of(*line);
     with.commands.invoke("blocks.show", filter);
@@ -257,8 +259,8 @@ void target_entries(const view_context& with, const row_target& target) {
 
 void panel_entries(const view_context& with) {
   const std::string panel = current_panel()->Name;
-  if (ImGui::MenuItem("Copy the panel as text")) with.commands.invoke("panel.copy_text", panel);
-  if (ImGui::MenuItem("Save a picture of the panel...")) with.commands.invoke("panel.save_picture", panel);
+  if (ImGui::MenuItem("Copy panel as text")) with.commands.invoke("panel.copy_text", panel);
+  if (ImGui::MenuItem("Save panel as picture...")) with.commands.invoke("panel.save_picture", panel);
 }
 
 void panel_context_menu(const view_context& with) {
@@ -280,7 +282,7 @@ void row_menu::draw_cells(std::span<const table_cell> cells) {
     if (i == 0) {
       first_cell(cells[i].shown());
     } else {
-      figure_cell(cells[i].shown(), cells[i].muted());
+      metric_cell(cells[i].shown(), cells[i].muted());
     }
   }
 }
@@ -312,7 +314,7 @@ bool row_menu::item(const view_context& with, const table_content& content, std:
 }
 
 void row_menu::follow_item(const view_context& with, const table_content& content, std::size_t row) {
-  if (selects(content, row))  // Over the item, which is drawn already.
+  if (selects(content, row))  // Drawn over the item.
     ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
                                               ImGui::GetColorU32(ImGuiCol_Header, 0.4F));
   follow(with, content, row);
@@ -358,7 +360,7 @@ void row_menu::follow(const view_context& with, const table_content& content, st
     with.tables.choice.choose(table);
   }
   if (take(with.tables.to_select, table)) select_all(content);
-  // Once per frame, by the first row that is drawn: that with the focus may be scrolled away.
+  // Do this once per frame, when the first row is drawn, because the focused row may be out of view.
   const bool first = selected_.table == table && selected_.frame != ImGui::GetFrameCount();
   if (first) {
     selected_.frame = ImGui::GetFrameCount();
@@ -404,7 +406,7 @@ void row_menu::select_all(const table_content& content) {
 }
 
 bool row_menu::selects(const table_content& content, std::optional<std::size_t> row) const {
-  // One row is as good as the row with the focus.
+  // A single selected row is equivalent to the focused row.
   if (selected_.table == 0 || selected_.rows.empty() || selected_.words.empty()) return false;
   return selected_.table == key_of(content) && (!row || selected_.rows.contains(*row));
 }
@@ -417,7 +419,7 @@ void row_menu::note_selected(const table_content& content) {
   selected_.all = count == content.rows;
   selected_.first = text_of_row(content, selected_.rows.runs().front().begin);
   selected_.last = text_of_row(content, selected_.rows.runs().back().end - 1);
-  // The panel may know only the first of the rows.
+  // The panel may have only the first rows of the table.
   selected_.words = selected_.all && content.whole ? "All rows selected" : words_of(content, selected_.rows);
 }
 
@@ -434,7 +436,7 @@ void row_menu::check_selected(const table_content& content) {
   }
 }
 
-/// At the lower right of the panel, over all that it holds.
+/// Draws the text about the selected rows at the lower right of the panel, above the panel's content.
 void row_menu::draw_selected(const view_context& with) const {
   const ImGuiWindow* const panel = current_panel();
   const ImVec2 corner = panel->InnerRect.Max;
@@ -448,7 +450,7 @@ void row_menu::draw_selected(const view_context& with) const {
                          ImGuiWindowFlags_AlwaysAutoResize;
   if (ImGui::Begin((std::string("##selected rows of ") + panel->Name).c_str(), nullptr, flags)) {
     ImGuiWindow* const shown = ImGui::GetCurrentWindow();
-    // A panel that floats comes to the front when it is clicked.
+    // A floating panel comes to the front when the user clicks it.
     if (ImGui::FindWindowDisplayIndex(shown) < ImGui::FindWindowDisplayIndex(panel->RootWindowDockTree))
       ImGui::BringWindowToDisplayFront(shown);
     ImGui::TextUnformatted(selected_.words.c_str());
@@ -464,7 +466,7 @@ void row_menu::copy_rows(const table_content& content, std::size_t row, bool sel
   std::string made;
   std::size_t copied = 0;
   for (const row_set::run& each : selected_.rows.runs())
-    for (std::size_t at = each.begin; at < each.end && copied < most_rows_copied; ++at, ++copied) {
+    for (std::size_t at = each.begin; at < each.end && copied < max_rows_copied; ++at, ++copied) {
       if (copied > 0) made += '\n';
       made += text_of_row(content, at);
     }
@@ -486,15 +488,15 @@ void row_menu::find_line(const view_context& with, row_target& target) {
   const selection_kind kind = target.shows.kind;
   const bool known = kind == selection_kind::event || kind == selection_kind::block;
   if (target.line || !known || target.shows.document != with.state.active()->id) return;
-  query::details_question wanted;
+  query::details_query wanted;
   if (kind == selection_kind::event) wanted.event = static_cast<trace::event_id>(target.shows.id);
   if (kind == selection_kind::block) wanted.block = static_cast<trace::block_id>(target.shows.id);
-  const auto answer = details_.ask(*with.state.active()->engine, wanted);
-  // An incomplete answer may still be about what was asked before.
-  if (!answer || !answer.complete || answer->stack.empty()) return;
+  const auto result = details_.ask(*with.state.active()->engine, wanted);
+  // An incomplete result may still belong to the previous query.
+  if (!result || !result.complete || result->stack.empty()) return;
   std::vector<const symbols::frame_line*> lines;
-  for (const symbols::frame_line& each : answer->stack) lines.push_back(&each);
-  target.line = answer->stack[symbols::line_to_name(lines)];
+  for (const symbols::frame_line& each : result->stack) lines.push_back(&each);
+  target.line = result->stack[symbols::line_to_name(lines)];
 }
 
 void row_menu::draw_menu(const view_context& with, const table_content& content, std::size_t row) {
@@ -520,12 +522,11 @@ void row_menu::draw_copy_entries(const view_context& with, const table_content& 
   const std::string key = copy == nullptr ? std::string() : key_text(*copy);
   const std::string rows = selected_.all ? "all rows" : format_some(selected_.rows.size(), "row");
   const auto label = [&](const std::string& several, const char* one) { return selected ? several : std::string(one); };
-  if (ImGui::MenuItem(label("Copy " + rows + "###Copy the rows", "Copy the row").c_str(),
-                      key.empty() ? nullptr : key.c_str()))
+  if (ImGui::MenuItem(label("Copy " + rows + "###Copy the rows", "Copy").c_str(), key.empty() ? nullptr : key.c_str()))
     copy_rows(content, row, selected);
-  if (ImGui::MenuItem(label("Copy " + rows + " as CSV###Copy the rows as CSV", "Copy the table as CSV").c_str()))
+  if (ImGui::MenuItem(label("Copy " + rows + " as CSV###Copy the rows as CSV", "Copy table as CSV").c_str()))
     take_csv(with, content, false, selected);
-  if (ImGui::MenuItem(label("Save " + rows + " as CSV...###Save the rows as CSV", "Save the table as CSV...").c_str()))
+  if (ImGui::MenuItem(label("Save " + rows + " as CSV...###Save the rows as CSV", "Save table as CSV...").c_str()))
     take_csv(with, content, true, selected);
 }
 
@@ -546,7 +547,7 @@ void row_menu::scroll_by_keys(std::int64_t& first, std::int64_t fits, std::int64
   focus_extends_ = ImGui::GetIO().KeyShift;
 }
 
-// --- menus of what is drawn without items ------------------------------------------------------------------------------
+// --- menus for things drawn without items ----------------------------------------------------------------------------
 
 void row_menu::open(row_target target, std::string name, std::string text,
                     std::function<void(const view_context&)> more) {
@@ -564,7 +565,7 @@ void row_menu::draw_opened(const view_context& with) {
     find_line(with, target);
     target_entries(with, target);
     ImGui::Separator();
-    if (!about_.name.empty() && ImGui::MenuItem("Copy the name")) ImGui::SetClipboardText(about_.name.c_str());
+    if (!about_.name.empty() && ImGui::MenuItem("Copy name")) ImGui::SetClipboardText(about_.name.c_str());
     if (!about_.text.empty() && ImGui::MenuItem("Copy as text")) ImGui::SetClipboardText(about_.text.c_str());
     panel_entries(with);
     ImGui::EndPopup();

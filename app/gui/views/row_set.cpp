@@ -7,8 +7,8 @@ namespace sluice::gui {
 void row_set::choose(std::size_t a, std::size_t b) { runs_.assign(1, {std::min(a, b), std::max(a, b) + 1}); }
 
 void row_set::toggle(std::size_t row) {
-  const auto at =
-      std::find_if(runs_.begin(), runs_.end(), [row](const run& each) { return each.end >= row; });  // May touch it.
+  // The first run that contains the row, is adjacent to it, or comes after it.
+  const auto at = std::find_if(runs_.begin(), runs_.end(), [row](const run& each) { return each.end >= row; });
   if (at == runs_.end() || at->begin > row + 1) {
     runs_.insert(at, {row, row + 1});
   } else if (at->begin == row + 1) {
@@ -20,7 +20,7 @@ void row_set::toggle(std::size_t row) {
       at->end = next->end;
       runs_.erase(next);
     }
-  } else {  // It holds the row.
+  } else {  // The run contains the row, so split it.
     const run upper{row + 1, at->end};
     at->end = row;
     const auto place = at->begin == at->end ? runs_.erase(at) : at + 1;

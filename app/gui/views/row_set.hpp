@@ -5,18 +5,19 @@
 
 namespace sluice::gui {
 
-/// A set of rows of a table, as runs of neighbours: all of ten million rows are one run.
+/// A set of rows of a table, stored as runs of adjacent rows. If all of ten million rows are selected, they are one
+/// run.
 class row_set {
  public:
   struct run {
     std::size_t begin;
-    std::size_t end;  ///< Behind the last.
+    std::size_t end;  ///< One past the last row.
     bool operator==(const run&) const = default;
   };
 
-  /// The rows from `a` to `b`, both included, in any order, and no others. O(1).
+  /// Makes the set consist of the rows from `a` to `b`, both included; `a` may be greater than `b`. O(1).
   void choose(std::size_t a, std::size_t b);
-  /// Puts the row into the set, or takes it out. O(runs).
+  /// Adds the row if it is not in the set; otherwise removes it. O(runs).
   void toggle(std::size_t row);
   void clear() { runs_.clear(); }
 
@@ -25,7 +26,7 @@ class row_set {
   /// O(runs).
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool empty() const { return runs_.empty(); }
-  /// Ascending, at least one row apart.
+  /// In ascending order. No two runs are adjacent.
   [[nodiscard]] const std::vector<run>& runs() const { return runs_; }
 
  private:

@@ -72,10 +72,10 @@ void search_view::add_commands(const command_home& home) {
                                &commands = home.commands](const argument&) { step(state, commands, by); },
                        .enabled = [this, ready] { return ready() && found_ != nullptr && !found_->events.empty(); }});
   };
-  add_step("search.next", "Next found event", ImGuiKey_F3, 1);
-  add_step("search.previous", "Previous found event", ImGuiMod_Shift | ImGuiKey_F3, -1);
+  add_step("search.next", "Next search result", ImGuiKey_F3, 1);
+  add_step("search.previous", "Previous search result", ImGuiMod_Shift | ImGuiKey_F3, -1);
   home.commands.add({.id = "search.stop",
-                     .title = "Stop the search",
+                     .title = "Stop search",
                      .group = "Edit",
                      .icon = icon::stop,
                      .run = [this](const argument&) { stop(); },
@@ -83,7 +83,7 @@ void search_view::add_commands(const command_home& home) {
 }
 
 void search_view::reset() {
-  question_ = {};
+  query_ = {};
   found_ = nullptr;
   *hits_ = {};
   searching_ = false;
@@ -92,7 +92,7 @@ void search_view::reset() {
 
 void search_view::find(const std::string& text) {
   if (!text.empty() && text != text_) {
-    ImGui::ClearActiveID();  // While it is active, the input box has its own copy of the text.
+    ImGui::ClearActiveID();  // While the input box is active, it uses its own copy of the text.
     text_ = text;
   }
   found_ = nullptr;
@@ -109,11 +109,11 @@ void search_view::step(const documents& state, const command_registry& commands,
   const bool selected = at != all.end();
   if (!selected)
     at = std::lower_bound(all.begin(), all.end(), shown.visible.begin,
-                          [](const query::found_event& each, query::time_ns time) { return each.begin < time; });
+                          [](const query::found_event& each, time_ns time) { return each.begin < time; });
   std::ptrdiff_t place = at - all.begin();
   if (selected || by < 0) place += by;
   const auto count = static_cast<std::ptrdiff_t>(all.size());
-  place = (place % count + count) % count;  // After the last comes the first.
+  place = (place % count + count) % count;  // Wraps around after the last.
   commands.invoke("selection.set",
                   selection{shown.id, selection_kind::event, trace::raw(all[static_cast<std::size_t>(place)].event)});
   commands.invoke("selection.reveal");
@@ -121,7 +121,7 @@ void search_view::step(const documents& state, const command_registry& commands,
 
 void search_view::stop() {
   if (!searching_) return;
-  question_ = {};
+  query_ = {};
   searching_ = false;
   stopped_ = true;
 }
@@ -143,17 +143,17 @@ void search_view::draw(view_context& with) {
   if (found_ == nullptr) return;
   draw_lines(with, *found_);
   if (!found_->names.empty()) return draw_table(with, *found_);
-  if (!found_->lines.empty() && !searching_) return ImGui::TextDisabled("No event has such a name.");
-  if (searching_) return empty_state(with, icon::search, "Searching", "Nothing so far.");
-  empty_state(with, icon::search, stopped_ ? "Nothing was found" : "No such name",
-              stopped_ ? "The search was stopped before its end." : "No matching names.");
+  if (!found_->lines.empty() && !searching_) return ImGui::TextDisabled("No event has a matching name.");
+  if (searching_) return empty_state(with, icon::search, "Searching", "No results so far.");
+  empty_state(with, icon::search, stopped_ ? "Nothing found" : "No matching names",
+              stopped_ ? "The search was stopped before it was complete." : "No event or line contains this text.");
 }
 
 void search_view::ask(const view_context& with) {
-  const auto answer = question_.ask(*with.state.active()->engine, {text_});
-  searching_ = !answer.complete && !answer.failure;
-  progress_ = answer.progress;
-  if (answer && answer->text == text_) found_ = answer.value;
+  const auto result = query_.ask(*with.state.active()->engine, {text_});
+  searching_ = !result.complete && !result.failure;
+  progress_ = result.progress;
+  if (result && result->text == text_) found_ = result.value;
   progress_line(with, !searching_, progress_);
 }
 
@@ -175,7 +175,7 @@ void search_view::draw_state(const view_context& with) const {
   ImGui::TextDisabled("%s", count.c_str());
 }
 
-/// Lines of code: each leads to the blocks that were allocated through it.
+/// Lists the lines of code that match. Each line links to the blocks that were allocated through it.
 void search_view::draw_lines(const view_context& with, const query::search_results& found) {
   if (found.lines.empty()) return;
   const std::string title = "Lines of code (" + format_count(found.lines.size()) +
@@ -205,7 +205,7 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
     if (follow) with.commands.invoke("blocks.show", filter_of(i));
     ImGui::PopID();
   }
-  if (found.lines.size() > most) ImGui::TextDisabled("and more: type more of it");
+  if (found.lines.size() > most) ImGui::TextDisabled("more: narrow the search");
 }
 
 void search_view::draw_table(const view_context& with, const query::search_results& found) {
@@ -223,7 +223,7 @@ void search_view::draw_table(const view_context& with, const query::search_resul
   table_content content{"Found events", found_columns, found.names.size()};
   content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
     const query::found_name& each = found.names[row];
-    const query::time_ns length = each.longest.end - each.longest.begin;
+    const time_ns length = each.longest.end - each.longest.begin;
     to.push_back(table_cell::text(with.text(each.name)));
     to.push_back(table_cell::text(kind_name(each.kind)));
     to.push_back(table_cell::count(each.count));

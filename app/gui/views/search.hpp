@@ -9,8 +9,8 @@
 
 namespace sluice::gui {
 
-/// Finds events by a part of their name. One row per name, with links to its first and its longest event. Shows partial
-/// results while a search is running.
+/// Searches for events whose name contains a text. Shows one row per name, with links to the first and the longest
+/// event of that name. While a search is running, shows its partial results.
 class search_view final : public view {
  public:
   explicit search_view(std::shared_ptr<search_hits> hits) : hits_(std::move(hits)) {}
@@ -20,15 +20,16 @@ class search_view final : public view {
   void reset() override;
 
   // Functions for commands.
-  /// Searches for `text` when the panel is next drawn; if empty, for the text in the input box.
+  /// Searches for `text` when the panel is next drawn. If `text` is empty, searches for the text in the input box.
   void find(const std::string& text);
-  /// Cancels the search; results found so far stay.
+  /// Cancels the search. Results found so far stay visible.
   void stop();
   [[nodiscard]] bool searching() const { return searching_; }
 
  private:
   void ask(const view_context& with);
-  /// Selects the next or previous of the found events, from the selected one or the visible range on.
+  /// Selects the next (`by` = 1) or previous (-1) of the found events, relative to the selected event, or to the
+  /// visible range if no event is selected.
   void step(const documents& state, const command_registry& commands, int by) const;
   void draw_lines(const view_context& with, const query::search_results& found);
   void draw_state(const view_context& with) const;
@@ -36,13 +37,13 @@ class search_view final : public view {
   void draw_row(const view_context& with, const table_content& content, std::size_t at, const query::found_name& row);
   static void go_to(const view_context& with, const query::found_event& event);
 
-  screen_slot<query::search_question> question_;
+  screen_slot<query::search_query> query_;
   std::string text_;
-  std::shared_ptr<const query::search_results> found_;  ///< For `text_`; null if there is no result.
+  std::shared_ptr<const query::search_results> found_;  ///< The results for `text_`; null if there are none.
   std::shared_ptr<search_hits> hits_;
   float progress_ = 0;
   bool searching_ = false;
-  bool stopped_ = false;  ///< Cancelled by the user before the end.
+  bool stopped_ = false;  ///< The user cancelled the search before it was complete.
   row_menu rows_;
 };
 

@@ -3,14 +3,14 @@
 #include <memory>
 
 #include "app/gui/shell/documents.hpp"
-#include "core/query/answers/answer_types.hpp"
+#include "core/query/results/result_types.hpp"
 
 namespace sluice::gui {
 
-/// What the last search found. The panel of the search changes it; the timeline marks it on the ruler.
+/// The results of the last search. The panel Search modifies them; the timeline marks them on the ruler.
 struct search_hits {
   document_id of{};
-  std::shared_ptr<const query::search_results> found;  ///< Null: nothing is searched for.
+  std::shared_ptr<const query::search_results> found;  ///< Null if there was no search.
 };
 
 }  // namespace sluice::gui

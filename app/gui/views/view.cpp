@@ -8,7 +8,7 @@ void view::bring_forward() const {
   const ImGuiWindow* tab = ImGui::FindWindowByName(name());
   if (tab == nullptr || tab->DockNode == nullptr || tab->DockNode->TabBar == nullptr) return;
   tab->DockNode->TabBar->NextSelectedTabId = tab->TabId;
-  // The tab of the focused window stays in front, so the focus moves with the tab.
+  // The tab of the focused window stays in front, so move the focus together with the tab.
   const ImGuiWindow* focused = ImGui::GetCurrentContext()->NavWindow;
   if (focused != nullptr && focused->RootWindow->DockNode == tab->DockNode) ImGui::SetWindowFocus(name());
 }

@@ -8,14 +8,15 @@
 
 namespace sluice::gui {
 
-/// Makes all views, in the order of menus and tabs. `wake`: callable from any thread; `remembered` outlives the views.
+/// Creates all views, in the order in which menus and tabs show them. `wake` must be callable from any thread;
+/// `remembered` must outlive the views.
 [[nodiscard]] std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
                                                             const settings& remembered);
 
 struct note_lists;
 class what_if_replay;
 
-// Views without a header of their own.
+// Creates the views that have no header of their own.
 [[nodiscard]] std::unique_ptr<view> make_details_view();
 [[nodiscard]] std::unique_ptr<view> make_statistics_view();
 [[nodiscard]] std::unique_ptr<view> make_summary_view();

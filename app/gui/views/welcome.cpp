@@ -32,7 +32,7 @@ std::string recordings_near_program() {
   return {};
 }
 
-/// A clickable row: a name, with muted text next to it or below it.
+/// Draws a clickable row: a name, and muted text to the right of it or below it.
 bool entry(const view_context& with, const char* sign, const std::string& name, const std::string& about, float width) {
   const std::string title = printable(name), words = printable(about);
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -71,11 +71,11 @@ void column_title(const view_context& with, const char* text) {
   ImGui::Unindent(with.px(8));
 }
 
-/// What was opened before.
+/// Draws the list of recently opened files.
 void draw_recent(const view_context& with, const settings& remembered, float column) {
   column_title(with, "Recent");
   if (!remembered.last_session.empty() &&
-      entry(with, icon::open, "Open what was open last",
+      entry(with, icon::open, "Reopen last session",
             fs::path(remembered.last_session.front().path).filename().string() +
                 (remembered.last_session.size() > 1
                      ? " and " + std::to_string(remembered.last_session.size() - 1) + " more"
@@ -102,7 +102,7 @@ std::vector<recording_entry> find_recordings(const std::string& folder) {
   if (in.empty() || !fs::is_directory(in, failed)) return found;
   struct described {
     std::string words;
-    std::size_t place = SIZE_MAX;  // in the index
+    std::size_t place = SIZE_MAX;  // line in the index file
   };
   std::map<std::string, described> known;
   std::istringstream index(read_regular_file((in / "index.txt").string(), largest_index).value_or(""));
@@ -122,7 +122,7 @@ std::vector<recording_entry> find_recordings(const std::string& folder) {
 }
 
 void welcome_view::draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,
-                        const std::vector<demo_entry>& demos, const surroundings& around) {
+                        const std::vector<demo_entry>& demos, const platform_services& around) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool two = room.x > with.px(760) && !recordings.empty();
   const float width = std::floor(std::min(room.x - with.px(24), with.px(two ? 1240 : 520)));
@@ -175,7 +175,7 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
     if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
   if (!demos.empty()) ImGui::Dummy(gap_below);
   column_title(with,
-               around.starts_programs ? "Record in a terminal" : "Record on the machine with the GPU, in a terminal");
+               around.starts_programs ? "Record in a terminal" : "Record in a terminal, on the machine with the GPU");
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
   ImGui::TextDisabled("sluice record -- python train.py");
   ImGui::PopStyleVar();

@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/shell/platform_services.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/shell/surroundings.hpp"
 #include "app/gui/views/view.hpp"
 
 namespace sluice::gui {
 
-/// An entry of the Demo menu.
+/// An entry in the Demo menu.
 struct demo_entry {
   std::string name;
   std::string shows;  ///< What the demo shows, in one line.
@@ -22,15 +22,16 @@ struct recording_entry {
   std::string shows;
 };
 
-/// The recordings in `folder`; if empty, in assets/recordings near the program. The file `index.txt` there describes
-/// each recording: file name, tab, one line. Those come first, in its order.
+/// Finds the recordings in `folder`; if `folder` is empty, in assets/recordings near the program. The folder's file
+/// `index.txt` describes recordings, one per line: file name, tab, description. These recordings come first in the
+/// result, in the order of the lines.
 [[nodiscard]] std::vector<recording_entry> find_recordings(const std::string& folder);
 
-/// The start screen while no document is open.
+/// The start screen, which is shown while no document is open.
 class welcome_view {
  public:
   void draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,
-            const std::vector<demo_entry>& demos, const surroundings& around);
+            const std::vector<demo_entry>& demos, const platform_services& around);
 };
 
 }  // namespace sluice::gui

@@ -1,4 +1,4 @@
-// What the allocator would have reserved under other settings, as curves over one another.
+// Shows the memory that the allocator would have reserved under other settings, as overlaid curves.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,24 +18,25 @@ using query::replayed_allocator;
 using query::replayed_policy;
 
 constexpr float widest_table = 620;  // design pixels
-constexpr float least_beside = 900;  // narrower panels have the chart above the table
-constexpr float least_chart = 120;
+constexpr float min_beside = 900;    // in narrower panels the chart is above the table
+constexpr float min_chart = 120;
 
-constexpr std::array<table_column, 7> policy_columns = {{{"policy", "policy"},
+constexpr std::array<table_column, 7> policy_columns = {{{"setting", "policy"},
                                                          {"reserved", "peak_reserved_bytes"},
-                                                         {"against native", "against_native_bytes"},
+                                                         {"vs. current", "against_native_bytes"},
                                                          {"segments", "segments"},
                                                          {"driver calls", "driver_calls"},
-                                                         {"at the failure", "reserved_at_failure_bytes"},
+                                                         {"at failure", "reserved_at_failure_bytes"},
                                                          {nullptr, "failed_allocations"}}};
 
-/// Whether an allocation of the recorded program failed: then the last column says what was reserved at that moment.
+/// True if an allocation of the recorded program failed. The last column then shows the reserved bytes at the time of
+/// the failure.
 bool knows_failure(const replayed_allocator& of) {
   return std::any_of(of.policies.begin(), of.policies.end(),
-                     [](const replayed_policy& each) { return each.figures.at_failure > 0; });
+                     [](const replayed_policy& each) { return each.metrics.at_failure > 0; });
 }
 
-/// Replays the requests of PyTorch's allocator in the background and compares its settings.
+/// Replays the requests to PyTorch's allocator in the background and compares its settings.
 class what_if_view final : public view {
  public:
   explicit what_if_view(std::shared_ptr<what_if_replay> replay) : replay_(std::move(replay)) {}
@@ -51,13 +52,13 @@ class what_if_view final : public view {
 
   void add_commands(const command_home& home) override {
     home.commands.add({.id = "what_if.open",
-                       .title = "What if the allocator had other settings",
+                       .title = "Try other allocator settings",
                        .group = "Memory",
                        .icon = icon::chart,
                        .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.What if"); },
                        .enabled = [&state = home.state] { return state.ready(); }});
     home.commands.add({.id = "what_if.stop",
-                       .title = "Stop the replay",
+                       .title = "Stop replay",
                        .group = "Memory",
                        .icon = icon::stop,
                        .run = [this](const argument&) { replay_->stop(); },
@@ -70,8 +71,8 @@ class what_if_view final : public view {
 
   void draw(view_context& with) override {
     if (with.state.active()->live)
-      return empty_state(with, icon::chart, "Not while recording",
-                         "When the recording ends, its requests are replayed under other settings of the allocator.");
+      return empty_state(with, icon::chart, "Not available while recording",
+                         "When the recording ends, its requests are replayed under other allocator settings.");
     replay_->ask(with);
     progress_line(with, !replay_->replaying(), replay_->progress());
     if (const auto& failure = replay_->failure())
@@ -81,20 +82,20 @@ class what_if_view final : public view {
       ImGui::SameLine();
       ImGui::TextDisabled("The replay was stopped.");
     }
-    if (replay_->shown() != nullptr) return draw_answer(with, *replay_->shown());
+    if (replay_->shown() != nullptr) return draw_result(with, *replay_->shown());
     if (!replay_->stopped())
       empty_state(with, icon::chart, "Replaying",
-                  "The recorded requests are replayed under other settings of the allocator.");
+                  "The recorded requests are being replayed under other allocator settings.");
   }
 
  private:
-  void draw_answer(const view_context& with, const query::what_if_curves& all) {
+  void draw_result(const view_context& with, const query::what_if_curves& all) {
     if (all.too_many)
-      return empty_state(with, icon::chart, "Too many blocks to replay here",
+      return empty_state(with, icon::chart, "Too many blocks to replay in the window",
                          "`sluice whatif` replays recordings of any size.");
     if (all.allocators.empty()) {
       if (!replay_->replaying())
-        empty_state(with, icon::chart, "No allocations of PyTorch",
+        empty_state(with, icon::chart, "No PyTorch allocations",
                     "Only requests to PyTorch's caching allocator can be replayed under its other settings.");
       return;
     }
@@ -102,14 +103,14 @@ class what_if_view final : public view {
     const replayed_allocator& of = all.allocators[chosen_];
     draw_head(with, all, of);
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    const bool beside = room.x >= with.px(least_beside);
+    const bool beside = room.x >= with.px(min_beside);
     if (beside) {
       if (ImGui::BeginChild("policies", {std::min(with.px(widest_table), room.x * 0.5F), 0})) draw_table(with, of);
       ImGui::EndChild();
       ImGui::SameLine(0, with.px(16));
       draw_chart(with, all, of, ImGui::GetContentRegionAvail());
     } else {
-      draw_chart(with, all, of, {room.x, std::max(with.px(least_chart), room.y * 0.45F)});
+      draw_chart(with, all, of, {room.x, std::max(with.px(min_chart), room.y * 0.45F)});
       if (ImGui::BeginChild("policies")) draw_table(with, of);
       ImGui::EndChild();
     }
@@ -128,11 +129,11 @@ class what_if_view final : public view {
       }
       place_control(with.px(360));
     }
-    std::string words = "Reserved memory, had the allocator run so";
+    std::string words = "Reserved memory under each setting";
     if (of.recorded_peak > 0) {
-      words = "Recorded: at most " + format_bytes(of.recorded_peak) + " reserved.  ";
-      words += of.reproduced ? "The native model reproduces it; the others are usually within 10 %."
-                             : "The native model does not reproduce it exactly.";
+      words = "Recorded: up to " + format_bytes(of.recorded_peak) + " reserved.  ";
+      words += of.reproduced ? "The model of the current setting reproduces it; the others are usually within 10 %."
+                             : "The model of the current setting does not reproduce it exactly.";
     }
     if (replay_->replaying()) {
       command_button(with, "what_if.stop", "Stop");
@@ -148,14 +149,14 @@ class what_if_view final : public view {
     hovered_row_ = none;
     const int columns = knows_failure(of) ? 6 : 5;
     if (!ImGui::BeginTable("policies", columns, flags)) return;
-    ImGui::TableSetupColumn("policy", ImGuiTableColumnFlags_WidthStretch);
+    ImGui::TableSetupColumn("setting", ImGuiTableColumnFlags_WidthStretch);
     for (int column = 1; column < columns; ++column)
       ImGui::TableSetupColumn(policy_columns[static_cast<std::size_t>(column)].title, ImGuiTableColumnFlags_WidthFixed);
     ImGui::TableNextRow();
     for (int column = 0; column < columns; ++column) {
       ImGui::TableNextColumn();
       if (column == 0) {
-        ImGui::TextDisabled("policy");
+        ImGui::TextDisabled("setting");
       } else {
         right_text(ImGui::TableGetColumnName(column), true);
       }
@@ -163,35 +164,35 @@ class what_if_view final : public view {
     table_content content{"What if", policy_columns, of.policies.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_cells(of, row, to); };
     content.more = [&](std::size_t row) {
-      if (ImGui::MenuItem(is_hidden(row) ? "Show its curve" : "Hide its curve")) hide(row, !is_hidden(row));
-      if (ImGui::MenuItem("Show only its curve"))
+      if (ImGui::MenuItem(is_hidden(row) ? "Show curve" : "Hide curve")) hide(row, !is_hidden(row));
+      if (ImGui::MenuItem("Show only this curve"))
         for (std::size_t i = 0; i < of.policies.size(); ++i) hide(i, i != row);
       if (ImGui::MenuItem("Show all curves")) hidden_.clear();
     };
     for (std::size_t i = 0; i < of.policies.size(); ++i) {
       ImGui::PushID(static_cast<int>(i));
-      draw_row(with, content, i, of.policies[i].figures.failures > 0, static_cast<std::size_t>(columns));
+      draw_row(with, content, i, of.policies[i].metrics.failures > 0, static_cast<std::size_t>(columns));
       ImGui::PopID();
     }
     ImGui::EndTable();
   }
 
   static void add_cells(const replayed_allocator& of, std::size_t row, std::vector<table_cell>& to) {
-    const replay::replay_figures& figures = of.policies[row].figures;
-    const std::uint64_t native = of.policies.front().figures.peak_reserved;
-    const bool fails = figures.failures > 0;
-    to.push_back(table_cell::text(of.policies[row].policy));
-    to.push_back(fails ? table_cell::words("out of memory", "") : table_cell::bytes(figures.peak_reserved));
+    const replay::replay_metrics& metrics = of.policies[row].metrics;
+    const std::uint64_t native = of.policies.front().metrics.peak_reserved;
+    const bool fails = metrics.failures > 0;
+    to.push_back(table_cell::words(setting_name(of.policies[row].policy), of.policies[row].policy));
+    to.push_back(fails ? table_cell::words("out of memory", "") : table_cell::bytes(metrics.peak_reserved));
     if (row == 0 || fails) {
       to.push_back(table_cell::none());
     } else {
-      const auto by = static_cast<std::int64_t>(figures.peak_reserved) - static_cast<std::int64_t>(native);
-      to.push_back(table_cell::words(against(figures.peak_reserved, native), std::to_string(by)));
+      const auto by = static_cast<std::int64_t>(metrics.peak_reserved) - static_cast<std::int64_t>(native);
+      to.push_back(table_cell::words(against(metrics.peak_reserved, native), std::to_string(by)));
     }
-    to.push_back(table_cell::count(figures.segments));
-    to.push_back(table_cell::count(figures.driver_calls));
-    to.push_back(figures.at_failure > 0 ? table_cell::bytes(figures.at_failure) : table_cell::none());
-    to.push_back(table_cell::count(figures.failures));
+    to.push_back(table_cell::count(metrics.segments));
+    to.push_back(table_cell::count(metrics.driver_calls));
+    to.push_back(metrics.at_failure > 0 ? table_cell::bytes(metrics.at_failure) : table_cell::none());
+    to.push_back(table_cell::count(metrics.failures));
   }
 
   void draw_row(const view_context& with, const table_content& content, std::size_t at, bool fails,
@@ -216,12 +217,12 @@ class what_if_view final : public view {
   }
 
   static std::string against(std::uint64_t bytes, std::uint64_t native) {
-    if (bytes == native) return "the same";
+    if (bytes == native) return "unchanged";
     const std::uint64_t by = bytes > native ? bytes - native : native - bytes;
     return (bytes > native ? "+" : "-") + format_bytes(by);
   }
 
-  /// Where a curve's value is drawn.
+  /// Draws the curves.
   void draw_chart(const view_context& with, const query::what_if_curves& all, const replayed_allocator& of,
                   ImVec2 size) const {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
@@ -230,7 +231,7 @@ class what_if_view final : public view {
     panel_context_menu(with);
     std::uint64_t highest = 0;
     for (std::size_t i = 0; i < of.policies.size(); ++i)
-      if (!is_hidden(i)) highest = std::max(highest, of.policies[i].figures.peak_reserved);
+      if (!is_hidden(i)) highest = std::max(highest, of.policies[i].metrics.peak_reserved);
     const time_chart at =
         begin_time_chart(with, corner, size, all.span, static_cast<double>(highest), format::value_unit::bytes);
     if (!at.fits(with)) return;
@@ -261,7 +262,7 @@ class what_if_view final : public view {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < of.policies.size(); ++i)
       if (!is_hidden(i) && part < of.policies[i].reserved.size()) order.push_back(i);
-    // As the curves lie over one another.
+    // Sort by the order of the curves from top to bottom.
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return of.policies[a].reserved[part] > of.policies[b].reserved[part];
     });
@@ -271,11 +272,12 @@ class what_if_view final : public view {
     if (!begin_tip(with)) return;
     ImGui::TextDisabled("%s", ("reserved at " + format_moment(replayed_time_of(all, part))).c_str());
     float wide = 0;
-    for (const std::size_t i : order) wide = std::max(wide, ImGui::CalcTextSize(of.policies[i].policy.c_str()).x);
+    for (const std::size_t i : order)
+      wide = std::max(wide, ImGui::CalcTextSize(setting_name(of.policies[i].policy).c_str()).x);
     for (const std::size_t i : order) {
       swatch(with, policy_colour(i, with.colours));
       const float from = ImGui::GetCursorPosX();
-      ImGui::TextUnformatted(of.policies[i].policy.c_str());
+      ImGui::TextUnformatted(setting_name(of.policies[i].policy).c_str());
       ImGui::SameLine(from + wide + with.px(16));
       ImGui::TextUnformatted(format_bytes(of.policies[i].reserved[part]).c_str());
     }
@@ -291,9 +293,9 @@ class what_if_view final : public view {
   static constexpr std::size_t none = ~std::size_t{0};
 
   std::shared_ptr<what_if_replay> replay_;
-  std::size_t chosen_ = 0;          ///< The allocator that is shown.
-  std::vector<bool> hidden_;        ///< By policy: clicked away.
-  std::size_t hovered_row_ = none;  ///< The policy under the mouse, in the table.
+  std::size_t chosen_ = 0;          ///< Index of the allocator that is shown.
+  std::vector<bool> hidden_;        ///< Indexed by policy: the user has hidden its curve.
+  std::size_t hovered_row_ = none;  ///< Index of the policy whose table row is under the mouse.
   row_menu rows_;
 };
 

@@ -8,30 +8,35 @@ namespace sluice::gui {
 
 void what_if_replay::ask(const view_context& with) {
   if (stopped_) return;
-  const auto answer = question_.ask(*with.state.active()->engine, {});
-  replaying_ = !answer.complete && !answer.failure;
-  progress_ = answer.progress;
-  failure_ = answer.failure;
-  if (answer) shown_ = answer.value;
+  const auto result = query_.ask(*with.state.active()->engine, {});
+  replaying_ = !result.complete && !result.failure;
+  progress_ = result.progress;
+  failure_ = result.failure;
+  if (result) shown_ = result.value;
 }
 
 void what_if_replay::stop() {
-  question_ = {};
+  query_ = {};
   replaying_ = false;
   stopped_ = true;
 }
 
 void what_if_replay::reset() {
-  question_ = {};
+  query_ = {};
   shown_ = nullptr;
   failure_.reset();
   replaying_ = false;
   stopped_ = false;
 }
 
-/// Curves keep their colours whichever of them are there. They are those of the palette that differ most.
+std::string setting_name(const std::string& policy) {
+  return policy == "native" ? "current" : policy == "best fit" ? "ideal packing" : policy;
+}
+
+/// Each policy always has the same colour, whichever curves are shown. The colours are the most distinct ones of the
+/// palette.
 ImU32 policy_colour(std::size_t policy, const theme& colours) {
-  using analysis::category;
+  using index::category;
   const auto of = [&](category what) { return colours.categories[static_cast<std::size_t>(what)]; };
   const ImU32 all[] = {colours.text,
                        colours.directions[static_cast<std::size_t>(trace::direction::h2d)],
@@ -47,17 +52,17 @@ ImU32 policy_colour(std::size_t policy, const theme& colours) {
   return all[policy % std::size(all)];
 }
 
-std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, query::time_ns time) {
+std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, time_ns time) {
   if (!curves.span.holds(time)) return std::nullopt;
-  const double share = static_cast<double>(time - curves.span.begin) /
-                       static_cast<double>(std::max<query::time_ns>(curves.span.length(), 1));
+  const double share =
+      static_cast<double>(time - curves.span.begin) / static_cast<double>(std::max<time_ns>(curves.span.length(), 1));
   return std::min(query::what_if_curves::parts - 1,
                   static_cast<std::size_t>(share * static_cast<double>(query::what_if_curves::parts)));
 }
 
-query::time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part) {
+time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part) {
   const double share = static_cast<double>(part) / static_cast<double>(query::what_if_curves::parts);
-  return curves.span.begin + static_cast<query::time_ns>(share * static_cast<double>(curves.span.length()));
+  return curves.span.begin + static_cast<time_ns>(share * static_cast<double>(curves.span.length()));
 }
 
 void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,

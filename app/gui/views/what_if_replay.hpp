@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/gui/views/view.hpp"
@@ -11,43 +12,46 @@ namespace sluice::gui {
 
 struct time_chart;
 
-/// The replay of an allocator's requests under other settings. The panels that show it share one, so that it is worked
-/// out once.
+/// The replay of the requests to the recording's allocators under other settings. The panels that show the replay share
+/// one object, so that it is computed only once.
 class what_if_replay {
  public:
-  /// Goes on with the replay; call in each frame that shows it. Nothing while it is stopped.
+  /// Starts or continues the replay. Call in each frame that shows it. Does nothing while the replay is stopped.
   void ask(const view_context& with);
-  /// The answer, perhaps in part; null: none yet.
+  /// The result, which may be partial; null if there is none yet.
   [[nodiscard]] const std::shared_ptr<const query::what_if_curves>& shown() const { return shown_; }
   [[nodiscard]] const std::optional<error>& failure() const { return failure_; }
   [[nodiscard]] bool replaying() const { return replaying_; }
   [[nodiscard]] float progress() const { return progress_; }
   [[nodiscard]] bool stopped() const { return stopped_; }
   void stop();
-  /// Lets `ask` begin again after `stop`.
+  /// Lets `ask` continue after a `stop`.
   void resume() { stopped_ = false; }
-  /// Forgets the answer: another recording is shown.
+  /// Discards the result. Call when another recording is shown.
   void reset();
 
  private:
-  screen_slot<query::what_if_question> question_;
+  screen_slot<query::what_if_query> query_;
   std::shared_ptr<const query::what_if_curves> shown_;
   std::optional<error> failure_;
   float progress_ = 0;
   bool replaying_ = false;
-  bool stopped_ = false;  ///< By the user, before the end.
+  bool stopped_ = false;  ///< The user stopped the replay before it was complete.
 };
 
-/// The colour of a policy's curve, by its place in `replayed_allocator::policies`.
+/// The colour of a policy's curve. `policy`: index into `replayed_allocator::policies`.
 [[nodiscard]] ImU32 policy_colour(std::size_t policy, const theme& colours);
 
-/// Which part of `curves.span` holds `time`; none outside.
-[[nodiscard]] std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, query::time_ns time);
+/// The name of a policy in the window: "current" for "native", "ideal packing" for "best fit".
+[[nodiscard]] std::string setting_name(const std::string& policy);
 
-/// When a part of `curves.span` begins.
-[[nodiscard]] query::time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part);
+/// The index of the part of `curves.span` that contains `time`; none if `time` is outside the span.
+[[nodiscard]] std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, time_ns time);
 
-/// Draws the reserved bytes of a policy into `at`, which may show another time than the replay is of. O(parts).
+/// The time at which a part of `curves.span` starts.
+[[nodiscard]] time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part);
+
+/// Draws a policy's reserved bytes into `at`, whose time range may differ from that of the replay. O(parts).
 void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,
                    ImU32 colour, float thickness);
 

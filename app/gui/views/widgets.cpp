@@ -17,7 +17,8 @@
 namespace sluice::gui {
 namespace {
 
-/// The printable form of a symbol. Cached, because names are needed in every frame. Views run on one thread.
+/// The printable form of a symbol. Results are cached, because names are needed in every frame. Not thread-safe; views
+/// run on one thread.
 std::string_view readable(std::string_view symbol) {
   constexpr std::size_t most = 65536;
   static std::unordered_map<std::string, std::string> known;
@@ -33,7 +34,8 @@ void plain(std::string_view text) { ImGui::TextUnformatted(text.data(), text.dat
 
 float width_of(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
 
-/// Draws as much of the text as fits `room` (`format::fitted`). What copies the window's text gets all of it.
+/// Draws as much of the text as fits into `room` (`format::fitted`). If the user copies the window's text, all of this
+/// text is copied.
 void draw_fitted(ImVec2 at, std::string_view text, float room) {
   if (width_of(text) <= room) return ImGui::RenderText(at, text.data(), text.data() + text.size(), false);
   const std::string cut = format::fitted(text, room, width_of);
@@ -41,7 +43,7 @@ void draw_fitted(ImVec2 at, std::string_view text, float room) {
   if (ImGui::GetCurrentContext()->LogEnabled) ImGui::LogRenderedText(&at, text.data(), text.data() + text.size());
 }
 
-/// A tooltip with a text that is cut where it stands.
+/// Shows a tooltip with the full form of a text that is cut off.
 void whole_text_tip(std::string_view text) {
   if (!ImGui::BeginTooltip()) return;
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 50);
@@ -64,7 +66,7 @@ void empty_state(const view_context& with, const char* icon, std::string_view he
   const float left = ImGui::GetCursorPosX();
   const float line = ImGui::GetTextLineHeightWithSpacing();
   const std::string words = format::apart(advice);
-  // Lines of about the same length: the last is not a single word.
+  // Make the lines about equally long, so that the last line is not a single word.
   const float widest = std::max(1.0F, std::min(room.x, with.px(420)));
   const float lines = std::max(1.0F, std::ceil(width_of(words) / widest));
   const float wrap = std::min(widest, width_of(words) / lines + with.px(30));
@@ -115,11 +117,11 @@ void field(const view_context& with, std::string_view label, std::string_view va
 
 namespace {
 
-/// Where the tooltip goes: beside the mouse and inside the panel that it is about, so that it covers no other, if there
-/// is room; else where ImGui puts it.
+/// Places the tooltip beside the mouse and inside the panel to which it belongs, so that it covers no other panel. If
+/// there is not enough space, ImGui places it.
 void place_tip(const view_context& with) {
   const ImGuiWindow* tip = ImGui::FindWindowByName("##Tooltip_00");
-  if (tip == nullptr || !tip->WasActive) return;  // Its size is not known yet, and it is not drawn yet.
+  if (tip == nullptr || !tip->WasActive) return;  // Its size is not known until it has been drawn once.
   const ImRect panel = ImGui::GetCurrentWindow()->RootWindow->Rect();
   const ImVec2 mouse = ImGui::GetMousePos();
   const ImVec2 away(with.px(16), with.px(10));
@@ -194,7 +196,7 @@ bool section(const view_context& with, std::string_view text, bool open_at_first
   ImGui::PushStyleColor(ImGuiCol_Header, 0);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(with.px(2), with.px(2)));
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
-  // The number in a title may change; the section is the same.
+  // The number in a title may change, but the section stays the same.
   const std::string name(text.substr(0, text.find(" (")));
   const std::string label = label_of(text) + "###" + name;
   const bool open = ImGui::CollapsingHeader(label.c_str(), open_at_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
@@ -286,7 +288,7 @@ bool command_button(const view_context& with, std::string_view id, const char* l
     if (!face.empty()) face += "  ";
     face += label != nullptr ? label : what->title;
   }
-  face += "###";  // keeps the item's identity when its label changes
+  face += "###";  // keeps the item's identity if its label changes
   face += id;
   ImGui::BeginDisabled(!with.commands.enabled(*what));
   const bool pressed =
@@ -326,7 +328,7 @@ bool link(const view_context& with, std::string_view text) {
   if (window->SkipItems) return false;
   const char* const begin = text.data();
   const char* const end = text.data() + text.size();
-  // An item, as ImGui::TextLink is, so that keys reach it; it wraps as text does.
+  // The link is an item, like ImGui::TextLink, so that it can be reached with the keyboard; it wraps like text.
   const ImVec2 at(window->DC.CursorPos.x, window->DC.CursorPos.y + window->DC.CurrLineTextBaseOffset);
   const float wrap = window->DC.TextWrapPos >= 0 ? ImGui::CalcWrapWidthForPos(at, window->DC.TextWrapPos) : 0;
   const ImVec2 size = ImGui::CalcTextSize(begin, end, false, wrap > 0 ? wrap : -1);
@@ -349,7 +351,7 @@ bool link(const view_context& with, std::string_view text) {
     ImGui::RenderText(at, begin, end, false);
   }
   ImGui::PopStyleColor();
-  [[maybe_unused]] ImGuiContext& g = *ImGui::GetCurrentContext();  // The macro names it.
+  [[maybe_unused]] ImGuiContext& g = *ImGui::GetCurrentContext();  // The macro uses this name.
   IMGUI_TEST_ENGINE_ITEM_INFO(id, std::string(text).c_str(), ImGuiItemStatusFlags_None);
   return pressed;
 }
@@ -421,8 +423,8 @@ bool radio_button(const view_context& with, const char* label, bool on) {
 }
 
 const char* title_of(symbols::attribution by) {
-  static constexpr std::array<const char*, symbols::attribution_count> titles = {
-      "by own line", "by caller", "by module", "by package", "by owner library"};
+  static constexpr std::array<const char*, symbols::attribution_count> titles = {"your code line", "caller", "module",
+                                                                                 "package", "owner library"};
   return titles[static_cast<std::size_t>(by)];
 }
 

@@ -26,7 +26,7 @@ const time_unit& unit_for(double ns) {
   return time_units.back();
 }
 
-/// The smallest of 1, 2 or 5 times a power of ten that is at least `least`.
+/// The smallest value that is at least `least` and is 1, 2 or 5 times a power of ten.
 double round_step(double least) {
   const double power = std::pow(10.0, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -34,7 +34,8 @@ double round_step(double least) {
   return power * 10;
 }
 
-/// The step of an axis of bytes. Where labels reach the next unit, only powers of two stay round in both units.
+/// The distance of ticks on an axis of bytes. If the labels extend to the next larger unit, only powers of two are
+/// round in both units.
 double round_bytes(double least, double maximum) {
   const double power = std::exp2(10.0 * std::floor(std::log2(std::max(least, 1.0)) / 10.0));
   const double mantissa = least / power;
@@ -54,39 +55,39 @@ std::string plain(double number) {
 
 }  // namespace
 
-std::string time_point(query::time_ns ns, query::time_ns resolution) {
+std::string time_point(time_ns ns, time_ns resolution) {
   if (ns == trace::unknown_time) return "unknown";
   const double size = std::fabs(static_cast<double>(ns));
   const time_unit& unit = unit_for(std::max(size, 1.0));
-  const double digits = std::log10(unit.ns / static_cast<double>(std::max<query::time_ns>(resolution, 1)));
+  const double digits = std::log10(unit.ns / static_cast<double>(std::max<time_ns>(resolution, 1)));
   return fmt::format("{:.{}f} {}", static_cast<double>(ns) / unit.ns,
                      std::clamp(static_cast<int>(std::ceil(digits)), 0, 9), unit.name);
 }
 
-time_axis time_ticks(query::time_range visible, int wanted) {
+time_axis time_ticks(time_range visible, int wanted) {
   time_axis axis;
   if (visible.length() <= 0) return axis;
   const double least = static_cast<double>(visible.length()) / std::max(wanted, 1);
-  axis.step = std::max<query::time_ns>(1, std::llround(round_step(std::max(least, 1.0))));
+  axis.step = std::max<time_ns>(1, std::llround(round_step(std::max(least, 1.0))));
   const double lead =
       static_cast<double>(axis.step) / std::pow(10.0, std::floor(std::log10(static_cast<double>(axis.step)) + 1e-9));
   axis.subdivisions = lead > 1.5 && lead < 3 ? 4 : 5;
   if (axis.step < 5) axis.subdivisions = 1;
 
-  const query::time_ns farthest = std::max(std::llabs(visible.begin), std::llabs(visible.end));
-  // The largest unit that needs at most three decimals: "2.2 ms", not "2200 us".
+  const time_ns farthest = std::max(std::llabs(visible.begin), std::llabs(visible.end));
+  // The largest unit in which at most three decimals are needed: "2.2 ms", not "2200 us".
   const time_unit* unit = &unit_for(static_cast<double>(farthest));
   while (unit->ns > 1 && static_cast<double>(axis.step) < unit->ns / 1000 * 0.999) ++unit;
-  const auto unit_ns = static_cast<query::time_ns>(unit->ns);
-  // "1234567.8 us" is hard to read: count from a nearby round time instead, which is shown at the axis.
+  const auto unit_ns = static_cast<time_ns>(unit->ns);
+  // Because "1234567.8 us" is hard to read, count from a nearby round time, which is shown at the axis.
   if (farthest / unit_ns >= 100000) {
-    const query::time_ns coarse = unit_ns * 1000;
+    const time_ns coarse = unit_ns * 1000;
     axis.base = visible.begin / coarse * coarse;
     if (axis.base > visible.begin) axis.base -= coarse;
   }
-  const auto floor_div = [](query::time_ns a, query::time_ns b) { return a / b - (a % b < 0 ? 1 : 0); };
-  const query::time_ns first = floor_div(visible.begin, axis.step) * axis.step;
-  for (query::time_ns at = first; at <= visible.end; at += axis.step) {
+  const auto floor_div = [](time_ns a, time_ns b) { return a / b - (a % b < 0 ? 1 : 0); };
+  const time_ns first = floor_div(visible.begin, axis.step) * axis.step;
+  for (time_ns at = first; at <= visible.end; at += axis.step) {
     const double number = static_cast<double>(at - axis.base) / unit->ns;
     axis.ticks.emplace_back(at, fmt::format("{}{} {}", axis.base != 0 ? "+" : "", plain(number), unit->name));
     if (axis.ticks.size() > 200) break;
@@ -101,7 +102,7 @@ std::string value(double amount, value_unit unit) {
     case value_unit::rate:
       return format_rate(amount);
     case value_unit::nanoseconds:
-      return format_time(static_cast<query::time_ns>(amount));
+      return format_time(static_cast<time_ns>(amount));
     case value_unit::fraction:
       return format_share(amount);
     case value_unit::none:
@@ -133,11 +134,11 @@ constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
 
-/// Where a text names a line of code: bytes from the begin of the text.
+/// The position of a line of code in a text, in bytes from the start of the text.
 struct named_line {
-  std::size_t path = 0;    ///< Begin of "nn/linear.py:114".
-  std::size_t file = 0;    ///< Begin of "linear.py:114".
-  std::size_t number = 0;  ///< Begin of ":114".
+  std::size_t path = 0;    ///< Start of "nn/linear.py:114".
+  std::size_t file = 0;    ///< Start of "linear.py:114".
+  std::size_t number = 0;  ///< Start of ":114".
   std::size_t end = 0;
 };
 
@@ -150,7 +151,7 @@ std::optional<named_line> line_in(std::string_view text) {
     const std::string_view path = text.substr(made.path, colon - made.path);
     const std::size_t folder = path.find_last_of("/\\");
     made.file = folder == std::string_view::npos ? made.path : made.path + folder + 1;
-    // A file has an ending; a time of day, a port and a part of "at::native" have none.
+    // A file name has an extension; a time of day, a port and a part of "at::native" do not.
     const bool is_file =
         path.substr(made.file - made.path).find_first_not_of("0123456789.") != std::string_view::npos &&
         path.find('.') != std::string_view::npos;
@@ -159,7 +160,8 @@ std::optional<named_line> line_in(std::string_view text) {
   return std::nullopt;
 }
 
-/// The longest text that `make` makes of a number from 0 to `most` and that fits; none if that of 0 does not.
+/// The longest text that fits, of those that `make` creates from the numbers 0 to `most`; none if not even that of 0
+/// fits.
 std::optional<std::string> longest(std::size_t most, const std::function<std::string(std::size_t)>& make,
                                    const std::function<bool(std::string_view)>& fits) {
   if (!fits(make(0))) return std::nullopt;
@@ -212,16 +214,17 @@ std::string fitted(std::string_view text, float width, const std::function<float
 }
 
 std::string in_window(std::string_view text) {
-  // What is longer comes first. The entries of File, Record a program are those of shell/record_dialog.cpp.
+  // Longer texts come first, because they contain shorter ones. The replacements are the entries of File, Record a
+  // program; see shell/record_dialog.cpp.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 8> words = {
-      {{"--sources-from FOLDER, or File, Look for sources in, in the window", "File, Look for sources in"},
-       {"--sources-from", "File, Look for sources in"},
+      {{"--sources-from FOLDER, or File, Add source folder, in the window", "File, Add source folder"},
+       {"--sources-from", "File, Add source folder"},
        {"record --mode timeline", "record with \"Timeline\""},
        {"--mode timeline", "\"Timeline\""},
        {"record --mode all", "record with \"Everything\""},
        {"--mode all", "\"Everything\""},
-       {"record --find-duplicates", "record with \"find repeated copies\""},
-       {"--find-duplicates", "\"find repeated copies\""}}};
+       {"record --find-duplicates", "record with \"Detect duplicate copies\""},
+       {"--find-duplicates", "\"Detect duplicate copies\""}}};
   std::string made;
   while (!text.empty()) {
     const auto found =

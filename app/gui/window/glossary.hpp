@@ -6,22 +6,23 @@
 #include "core/index/memory/categories.hpp"
 #include "core/trace/model/model.hpp"
 
-/// The words of the window, each explained in two sentences. Tooltips show one; the help shows all.
+/// The terms used in the window, with two sentences that explain each. A tooltip shows one term; the glossary in the
+/// Help menu shows all of them.
 namespace sluice::gui {
 
 struct term {
-  std::string_view name;         ///< As the window writes it, in lower case; proper names excepted.
+  std::string_view name;         ///< As the window writes it: in lower case, except for proper names.
   std::string_view explanation;  ///< Two sentences.
 };
 
-/// All terms in the order of their names.
+/// All terms, sorted by name.
 [[nodiscard]] std::span<const term> all_terms();
-/// The term of that name, whatever its case; null if there is none. O(log terms).
+/// The term with that name, ignoring case; null if there is none. O(log terms).
 [[nodiscard]] const term* find_term(std::string_view name);
 
-/// Names of the terms that explain a layer, a category, a kind of memory. Empty for "unknown".
+/// The name of the term that explains a layer, a category or a kind of memory. Empty for "unknown".
 [[nodiscard]] std::string_view term_of(trace::layer layer);
-[[nodiscard]] std::string_view term_of(analysis::category what);
+[[nodiscard]] std::string_view term_of(index::category what);
 [[nodiscard]] std::string_view term_of(trace::memory_kind kind);
 
 }  // namespace sluice::gui

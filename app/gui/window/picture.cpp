@@ -16,14 +16,16 @@ namespace sluice::gui {
 
 namespace {
 
-/// After so many quiet frames, nothing changes any more: tables and docked panels need a few to find their widths.
+/// After this many quiet frames the picture is final: tables and docked panels need a few frames to determine their
+/// widths.
 constexpr int quiet_frames = 4;
 
-/// Clears the texture of glyphs. Glyphs lie in it in the order of first use, and their edges show a little of their
-/// neighbors; that order depended on how fast answers came. After this, it depends on the next frame only.
+/// Clears the glyph texture. The texture contains the glyphs in the order of their first use, which depends on how fast
+/// results arrive, and the edges of a glyph show a little of its neighbors. After this call, the order depends only on
+/// the next frame.
 void forget_glyphs() {
   ImFontAtlas* atlas = ImGui::GetIO().Fonts;
-  ImFontAtlasBuildDiscardBakes(atlas, 0);  // Otherwise the new texture is sized for the old ones.
+  ImFontAtlasBuildDiscardBakes(atlas, 0);  // Otherwise the size of the new texture would be based on the old glyphs.
   ImFontAtlasBuildClear(atlas);
 }
 
@@ -31,7 +33,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Processor time: CLOCK_THREAD_CPUTIME_ID of this thread, CLOCK_PROCESS_CPUTIME_ID of all.
+/// The CPU time of this thread (CLOCK_THREAD_CPUTIME_ID) or of the process (CLOCK_PROCESS_CPUTIME_ID), in seconds.
 double processor_seconds(clockid_t of) {
   timespec now{};
   ::clock_gettime(of, &now);
@@ -52,8 +54,8 @@ struct picture::waker {
     }
     changed.notify_one();
   }
-  /// Waits for an answer, or until no query is running (each answer wakes us shortly before its query ends). Building
-  /// frames meanwhile would only take processor time from the queries.
+  /// Waits until a result arrives or no query is running. (Each result wakes this object shortly before its query
+  /// ends.) Building frames meanwhile would only take CPU time from the queries.
   void wait(const application& whose) {
     constexpr int timeout_ms = 200;
     for (int ms = 0; ms < timeout_ms && (ms == 0 || whose.busy()); ++ms) {
@@ -62,7 +64,7 @@ struct picture::waker {
     }
     take();
   }
-  /// True if an answer arrived since the last call.
+  /// Returns true if a result has arrived since the last call.
   bool take() {
     const std::lock_guard lock(mutex);
     return std::exchange(woken, false);
@@ -134,7 +136,7 @@ bool picture::settle(double seconds) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   float done = 0;
   int quiet = 0;
-  step();  // A software GL compiles its shaders while the first queries run.
+  step();  // This makes a software GL compile its shaders while the first queries run.
   while (quiet < quiet_frames) {
     const auto now = std::chrono::steady_clock::now();
     if (const float done_now = app_->state().opening_progress(); done_now != done) {
@@ -147,7 +149,7 @@ bool picture::settle(double seconds) {
       quiet = 0;
       waker_->wait(*app_);
     } else if (waker_->take() && !app_->playing()) {
-      quiet = 0;  // Answered while the frame was built, so not shown yet.
+      quiet = 0;  // A result arrived while the frame was built, so it is not drawn yet.
     } else {
       ++quiet;
     }

@@ -17,15 +17,15 @@ struct picture_options {
   theme_kind theme = theme_kind::dark;
 };
 
-/// What one frame cost, in seconds.
+/// The cost of one frame. All members are in seconds.
 struct frame_cost {
-  double whole = 0;          ///< Until the GL had finished.
-  double processor = 0;      ///< Processor time of the process, with the threads of a software GL and of queries.
-  double own_processor = 0;  ///< Processor time of this thread for what the frame shows, without drawing it.
+  double whole = 0;          ///< Wall-clock time until the GL has finished.
+  double processor = 0;      ///< CPU time of the process, including the threads of queries and of a software GL.
+  double own_processor = 0;  ///< CPU time of this thread for building the frame, without that for drawing it.
 };
 
-/// Draws the window's content without a window or display server, for `sluice screenshot` and tests. One at a time, on
-/// one thread.
+/// Draws the window's content without a window or display server, for `sluice screenshot` and tests. Only one object at
+/// a time, used on one thread.
 class picture {
  public:
   /// Error `unavailable` if the machine cannot draw without a display.
@@ -38,13 +38,14 @@ class picture {
   [[nodiscard]] application& app() { return *app_; }
   /// Draws one frame.
   frame_cost step();
-  /// Clears the picture and draws one line of text into it, without the application: what any frame costs here.
-  /// Returns the seconds until the GL had finished. Call after `step`.
+  /// Clears the picture and draws one line of text into it, without the application, to measure the base cost of a
+  /// frame on this machine. Returns the number of seconds until the GL has finished. Call after `step`.
   double step_empty();
-  /// Runs frames until all queries are answered and nothing moves; draws only the first and the last. False after
-  /// `seconds`. Progress of an import or summary restarts that time, because a large recording takes minutes.
+  /// Runs frames until all queries are complete and nothing moves, but draws only the first and the last. Returns false
+  /// if that takes longer than `seconds`. Progress of an import or summary restarts the time limit, because a large
+  /// recording takes minutes.
   bool settle(double seconds);
-  /// Moves the mouse to this position, in pixels.
+  /// Moves the mouse to the position (`x`, `y`), in pixels.
   void move_mouse(float x, float y);
   /// The image of the last frame.
   [[nodiscard]] gl::image read() const { return context_->read(); }

@@ -6,7 +6,7 @@
 
 #include "app/gui/gl/gl.hpp"
 
-// Of GLFW/glfw3native.h, which needs the headers of X11.
+// These declarations are from GLFW/glfw3native.h, which requires the headers of X11.
 extern "C" {
 void* glfwGetX11Display();
 unsigned long glfwGetGLXWindow(GLFWwindow* window);
@@ -15,8 +15,8 @@ unsigned long glfwGetGLXWindow(GLFWwindow* window);
 namespace sluice::gui {
 namespace {
 
-/// Fewer equal rows between two bands do not part them: a band costs a request of its own.
-constexpr int least_rows_between = 16;
+/// Bands are separated by at least this many equal rows, because each band costs a request.
+constexpr int min_rows_between = 16;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ std::vector<pixel_area> changed_areas(std::span<const std::uint32_t> before, std
         width - (std::mismatch(old_row.rbegin(), old_row.rend(), new_row.rbegin()).first - old_row.rbegin());
     const auto y = static_cast<int>(row);
     const auto left = static_cast<int>(first), right = static_cast<int>(behind);
-    if (made.empty() || y - (made.back().y + made.back().height) >= least_rows_between) {
+    if (made.empty() || y - (made.back().y + made.back().height) >= min_rows_between) {
       made.push_back({left, y, right - left, 1});
       continue;
     }
@@ -49,7 +49,7 @@ std::vector<pixel_area> changed_areas(std::span<const std::uint32_t> before, std
 }
 
 bool is_remote_display(std::string_view name) {
-  // HOST:NUMBER; without a host, with "unix", or with a path it is a socket of this machine.
+  // The format is HOST:NUMBER. Without a host, with the host "unix", or with a path, the display is a local socket.
   const std::string_view host = name.substr(0, name.rfind(':'));
   return name.find(':') != std::string_view::npos && !host.empty() && host != "unix" && !host.starts_with('/');
 }
@@ -67,7 +67,7 @@ void remote_frames::show(GLFWwindow* window, int width, int height) {
     --whole_;
     glfwSwapBuffers(window);
   } else {
-    // GLX_MESA_copy_sub_buffer: copies a part of the back buffer to the window.
+    // A function of GLX_MESA_copy_sub_buffer, which copies a part of the back buffer to the window.
     using copy_function = void (*)(void* display, unsigned long drawable, int x, int y, int width, int height);
     const auto copy = reinterpret_cast<copy_function>(glfwGetProcAddress("glXCopySubBufferMESA"));
     for (const pixel_area& each : changed_areas(shown_, next_, width))

@@ -7,11 +7,11 @@
 
 struct GLFWwindow;
 
-/// Showing frames on a display at the other end of a network (`ssh -X`), where each pixel has to be sent: only what
-/// differs from the frame before is.
+/// Shows frames on a display at the other end of a network (`ssh -X`), over which each pixel must be sent. Therefore
+/// only the parts that differ from the previous frame are sent.
 namespace sluice::gui {
 
-/// Pixels of a picture, counted from its lower left corner.
+/// A rectangle of a picture, in pixels from its lower left corner.
 struct pixel_area {
   int x = 0;
   int y = 0;
@@ -20,30 +20,33 @@ struct pixel_area {
   bool operator==(const pixel_area&) const = default;
 };
 
-/// Where two pictures of the same size differ: bands of rows, from the lowest, each as narrow as its changes allow.
-/// Bands are apart by at least 16 rows that do not differ. `before`, `now`: pixels, row by row. O(pixels).
+/// The areas in which two pictures of the same size differ: bands of rows, sorted from bottom to top, each as narrow as
+/// its changes allow. Two bands are separated by at least 16 rows without changes. `before`, `now`: pixels, row by row.
+/// O(pixels).
 [[nodiscard]] std::vector<pixel_area> changed_areas(std::span<const std::uint32_t> before,
                                                     std::span<const std::uint32_t> now, int width);
 
-/// True if an X display of this name ("localhost:10.0") is reached over a network connection.
+/// True if the X display with this name ("localhost:10.0") is reached through a network connection.
 [[nodiscard]] bool is_remote_display(std::string_view name);
 
-/// The frames of a window on a remote X display. Use on the thread of its GL context.
+/// The frames of a window on a remote X display. Use on the thread of the window's GL context.
 class remote_frames {
  public:
-  /// True if frames can be shown in parts here: X11 through GLX, with GLX_MESA_copy_sub_buffer.
+  /// True if parts of a frame can be shown: X11 through GLX, with GLX_MESA_copy_sub_buffer.
   [[nodiscard]] static bool available();
-  /// Shows the frame that was drawn, `width` x `height` pixels. Reads it back first, which costs about 1 ms a megapixel.
+  /// Shows the frame that was drawn, of `width` x `height` pixels. Reads the frame back first, which takes about 1 ms
+  /// per megapixel.
   void show(GLFWwindow* window, int width, int height);
-  /// The display lost what was shown: the next frames are sent whole.
+  /// Call when the display has lost its content: the next frames are then sent whole.
   void forget() { whole_ = frames_after_loss; }
 
  private:
-  /// Mesa learns the window's new size only when a frame is shown: the one before lies at the wrong place.
+  /// Number of frames to send whole, because Mesa learns the window's new size only when a frame is shown: until then,
+  /// the previous frame is at the wrong place.
   static constexpr int frames_after_loss = 3;
 
-  int whole_ = frames_after_loss;     ///< So many of the next frames are sent whole.
-  std::vector<std::uint32_t> shown_;  ///< The last frame.
+  int whole_ = frames_after_loss;     ///< Number of the next frames that are still to be sent whole.
+  std::vector<std::uint32_t> shown_;  ///< Pixels of the frame that was shown last.
   std::vector<std::uint32_t> next_;
   int width_ = 0;
 };

@@ -1,21 +1,21 @@
 #include "app/gui/window/screen_text.hpp"
 
 #include "core/base/printable.hpp"
-#include "core/query/answers/memory_map.hpp"
-#include "core/query/answers/panels/comparison.hpp"
-#include "core/query/answers/panels/durations.hpp"
-#include "core/query/answers/panels/generations.hpp"
-#include "core/query/answers/panels/holes.hpp"
-#include "core/query/answers/panels/idle_gaps.hpp"
-#include "core/query/answers/panels/memory_groups.hpp"
-#include "core/query/answers/panels/ranks.hpp"
-#include "core/query/answers/panels/step_statistics.hpp"
-#include "core/query/answers/panels/transfers.hpp"
+#include "core/query/results/memory_map.hpp"
+#include "core/query/results/panels/comparison.hpp"
+#include "core/query/results/panels/durations.hpp"
+#include "core/query/results/panels/generations.hpp"
+#include "core/query/results/panels/holes.hpp"
+#include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/results/panels/ranks.hpp"
+#include "core/query/results/panels/step_statistics.hpp"
+#include "core/query/results/panels/transfers.hpp"
 
 namespace sluice::gui {
 namespace {
 
-// Each of these functions calls `visit` for every text of an answer (const or not).
+// Each of the following functions calls `visit` for every text of a result, which may be const.
 
 template <class Line, class Visit>
 void texts_of_line(Line& line, Visit&& visit) {
@@ -52,61 +52,80 @@ void texts_of_difference(Memory& of, Visit&& visit) {
   for (auto& line : of.flames.lines) texts_of_line(line, visit);
 }
 
-template <class Answer, class Visit>
-void texts_of(Answer& answer, Visit&& visit) {
-  if constexpr (requires { answer.tracks; }) {
-    for (auto& each : answer.tracks) visit(each.label), visit(each.detail);
-  } else if constexpr (requires { answer.bands; }) {
-    for (auto& each : answer.bands) visit(each.label);
-    for (auto& each : answer.limits) visit(each.label);
-  } else if constexpr (requires { answer.details; }) {
-    visit(answer.title);
-    for (auto& each : answer.details) visit(each.label), visit(each.value);
-    for (auto& each : answer.stack) texts_of_line(each, visit);
-  } else if constexpr (requires { answer.asked_by; }) {
-    for (auto& each : answer.names) visit(each);
-  } else if constexpr (requires { answer.generations; }) {
-    for (auto& each : answer.choices) visit(each.label);
-    for (auto& each : answer.generations)
+/// True for types of results that contain no text.
+template <class Result>
+constexpr bool has_no_text = false;
+#define SLUICE_WITHOUT_TEXT(type) \
+  template <>                     \
+  constexpr bool has_no_text<type> = true;
+SLUICE_WITHOUT_TEXT(metrics::compared_side)
+SLUICE_WITHOUT_TEXT(metrics::range_statistics)
+SLUICE_WITHOUT_TEXT(query::duration_histogram)
+SLUICE_WITHOUT_TEXT(query::hole_curve)
+SLUICE_WITHOUT_TEXT(query::memory_map)
+SLUICE_WITHOUT_TEXT(query::memory_step)
+SLUICE_WITHOUT_TEXT(query::rank_rows)
+SLUICE_WITHOUT_TEXT(query::slice_list)
+#undef SLUICE_WITHOUT_TEXT
+
+template <class Result, class Visit>
+void texts_of(Result& result, Visit&& visit) {
+  if constexpr (requires { result.tracks; }) {
+    for (auto& each : result.tracks) visit(each.label), visit(each.detail);
+  } else if constexpr (requires { result.bands; }) {
+    for (auto& each : result.bands) visit(each.label);
+    for (auto& each : result.limits) visit(each.label);
+  } else if constexpr (requires { result.details; }) {
+    visit(result.title);
+    for (auto& each : result.details) visit(each.label), visit(each.value);
+    for (auto& each : result.stack) texts_of_line(each, visit);
+  } else if constexpr (requires { result.asked_by; }) {
+    for (auto& each : result.names) visit(each);
+  } else if constexpr (requires { result.generations; }) {
+    for (auto& each : result.choices) visit(each.label);
+    for (auto& each : result.generations)
       for (auto& group : each.groups) visit(group.name), visit(group.place);
-  } else if constexpr (requires { answer.values; }) {
-    for (auto& each : answer.values) visit(each.label);
-    for (auto& each : answer.memory) texts_of_difference(each, visit);
-  } else if constexpr (requires { answer.choices; }) {
-    for (auto& each : answer.lines) texts_of_line(each, visit);
-    for (auto& each : answer.choices) visit(each.label);
-  } else if constexpr (requires { answer.findings; }) {
-    for (auto& each : answer.processes) visit(each.command);
-    for (auto& each : answer.findings) {
+  } else if constexpr (requires { result.values; }) {
+    for (auto& each : result.values) visit(each.label);
+    for (auto& each : result.memory) texts_of_difference(each, visit);
+  } else if constexpr (requires { result.choices; }) {
+    for (auto& each : result.lines) texts_of_line(each, visit);
+    for (auto& each : result.choices) visit(each.label);
+  } else if constexpr (requires { result.findings; }) {
+    for (auto& each : result.processes) visit(each.command);
+    for (auto& each : result.findings) {
       visit(each.text), visit(each.advice), visit(each.where.module);
       texts_of_line(each.where.line, visit);
     }
-    for (auto& each : answer.copying)
+    for (auto& each : result.copying)
       for (auto& use : each.uses.lines) texts_of_line(use.line, visit);
-    for (auto& each : answer.unused)
+    for (auto& each : result.unused)
       for (auto& group : each.groups) texts_of_line(group.line, visit);
-    for (auto& each : answer.out_of_memory) texts_of_failure(each, visit);
-  } else if constexpr (requires { answer.cells; }) {
-    for (auto& each : answer.lines) texts_of_place(each.place, visit);
-    for (auto& each : answer.round_trips) texts_of_place(each.down, visit), texts_of_place(each.up, visit);
-  } else if constexpr (requires { answer.gaps; }) {
-    for (auto& each : answer.gaps) visit(each.place), texts_of_line(each.line, visit);
-    for (auto& each : answer.lines) visit(each.place), texts_of_line(each.line, visit);
-  } else if constexpr (requires { answer.group_count; }) {
-    for (auto& each : answer.groups) visit(each.label);
-  } else if constexpr (requires { answer.name_count; }) {
-    for (auto& each : answer.lines) visit(each);
-  } else if constexpr (requires { answer.allocators; }) {
-    for (auto& each : answer.allocators) visit(each.label);
+    for (auto& each : result.out_of_memory) texts_of_failure(each, visit);
+  } else if constexpr (requires { result.cells; }) {
+    for (auto& each : result.lines) texts_of_place(each.place, visit);
+    for (auto& each : result.round_trips) texts_of_place(each.down, visit), texts_of_place(each.up, visit);
+  } else if constexpr (requires { result.gaps; }) {
+    for (auto& each : result.gaps) visit(each.place), texts_of_line(each.line, visit);
+    for (auto& each : result.lines) visit(each.place), texts_of_line(each.line, visit);
+  } else if constexpr (requires { result.group_count; }) {
+    for (auto& each : result.groups) visit(each.label);
+  } else if constexpr (requires { result.name_count; }) {
+    for (auto& each : result.lines) visit(each);
+  } else if constexpr (requires { result.allocators; }) {
+    for (auto& each : result.allocators) visit(each.label);
   } else if constexpr (requires {
-                         answer.step_count;
-                         answer.figures;
-                         answer.measured;
+                         result.step_count;
+                         result.metrics;
+                         result.measured;
                        }) {
-    for (auto& each : answer.processes) visit(each.label);
-    for (auto& each : answer.figures) visit(each.label);
-  } else if constexpr (requires { answer.begin()->severity; }) {
-    for (auto& each : answer) visit(each.text);
+    for (auto& each : result.processes) visit(each.label);
+    for (auto& each : result.metrics) visit(each.label);
+  } else if constexpr (requires { result.begin()->severity; }) {
+    for (auto& each : result) visit(each.text);
+  } else {
+    static_assert(has_no_text<std::remove_const_t<Result>>,
+                  "visit the texts of this result, or list it with SLUICE_WITHOUT_TEXT");
   }
 }
 
@@ -121,43 +140,42 @@ std::string label_of(std::string_view text) {
   return made;
 }
 
-template <class Answer>
-std::shared_ptr<const Answer> for_screen(std::shared_ptr<const Answer> answer) {
-  if (!answer) return answer;
+template <class Result>
+std::shared_ptr<const Result> for_screen(std::shared_ptr<const Result> result) {
+  if (!result) return result;
   bool tame = true;
-  texts_of(*answer, [&](const std::string& text) { tame = tame && is_printable(text); });
-  if (tame) return answer;
-  auto made = std::make_shared<Answer>(*answer);
+  texts_of(*result, [&](const std::string& text) { tame = tame && is_printable(text); });
+  if (tame) return result;
+  auto made = std::make_shared<Result>(*result);
   texts_of(*made, [](std::string& text) { text = printable(text); });
   return made;
 }
 
-#define SLUICE_FOR_SCREEN(question)                                        \
-  template std::shared_ptr<const query::question::answer_type> for_screen( \
-      std::shared_ptr<const query::question::answer_type>);
-SLUICE_FOR_SCREEN(tracks_question)
-SLUICE_FOR_SCREEN(slices_question)
-SLUICE_FOR_SCREEN(series_question)
-SLUICE_FOR_SCREEN(blocks_question)
-SLUICE_FOR_SCREEN(statistics_question)
-SLUICE_FOR_SCREEN(report_question)
-SLUICE_FOR_SCREEN(details_question)
-SLUICE_FOR_SCREEN(stacks_question)
-SLUICE_FOR_SCREEN(messages_question)
-SLUICE_FOR_SCREEN(search_question)
-SLUICE_FOR_SCREEN(memory_map_question)
-SLUICE_FOR_SCREEN(memory_step_question)
-SLUICE_FOR_SCREEN(what_if_question)
-SLUICE_FOR_SCREEN(transfers_question)
-SLUICE_FOR_SCREEN(idle_gaps_question)
-SLUICE_FOR_SCREEN(ranks_question)
-SLUICE_FOR_SCREEN(memory_groups_question)
-SLUICE_FOR_SCREEN(compared_side_question)
-SLUICE_FOR_SCREEN(comparison_question)
-SLUICE_FOR_SCREEN(generations_question)
-SLUICE_FOR_SCREEN(holes_question)
-SLUICE_FOR_SCREEN(durations_question)
-SLUICE_FOR_SCREEN(step_statistics_question)
+#define SLUICE_FOR_SCREEN(type) \
+  template std::shared_ptr<const query::type::result_type> for_screen(std::shared_ptr<const query::type::result_type>);
+SLUICE_FOR_SCREEN(tracks_query)
+SLUICE_FOR_SCREEN(slices_query)
+SLUICE_FOR_SCREEN(series_query)
+SLUICE_FOR_SCREEN(blocks_query)
+SLUICE_FOR_SCREEN(statistics_query)
+SLUICE_FOR_SCREEN(report_query)
+SLUICE_FOR_SCREEN(details_query)
+SLUICE_FOR_SCREEN(stacks_query)
+SLUICE_FOR_SCREEN(messages_query)
+SLUICE_FOR_SCREEN(search_query)
+SLUICE_FOR_SCREEN(memory_map_query)
+SLUICE_FOR_SCREEN(memory_step_query)
+SLUICE_FOR_SCREEN(what_if_query)
+SLUICE_FOR_SCREEN(transfers_query)
+SLUICE_FOR_SCREEN(idle_gaps_query)
+SLUICE_FOR_SCREEN(ranks_query)
+SLUICE_FOR_SCREEN(memory_groups_query)
+SLUICE_FOR_SCREEN(compared_side_query)
+SLUICE_FOR_SCREEN(comparison_query)
+SLUICE_FOR_SCREEN(generations_query)
+SLUICE_FOR_SCREEN(holes_query)
+SLUICE_FOR_SCREEN(durations_query)
+SLUICE_FOR_SCREEN(step_statistics_query)
 #undef SLUICE_FOR_SCREEN
 
 }  // namespace sluice::gui

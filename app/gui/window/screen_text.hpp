@@ -7,23 +7,24 @@
 #include "core/base/printable.hpp"
 #include "core/query/engine/engine.hpp"
 
-/// Makes names from recordings and file systems safe to display: they may contain anything (core/base/printable.hpp).
-/// Views get texts only through `screen_slot` and `view_context::text`, so that none is displayed unchecked.
+/// Makes names from recordings and file systems safe to display, because they may contain any bytes
+/// (core/base/printable.hpp). Views get texts only through `screen_slot` and `view_context::text`, so that no unchecked
+/// text is displayed.
 namespace sluice::gui {
 
-/// `text` for use as an ImGui label. Puts a hair space into "##", because ImGui hides what follows it.
+/// `text` for use as an ImGui label. Inserts a hair space into "##", because ImGui hides what follows it.
 [[nodiscard]] std::string label_of(std::string_view text);
 
-/// The answer with all texts made printable; the same object if they already are.
-template <class Answer>
-[[nodiscard]] std::shared_ptr<const Answer> for_screen(std::shared_ptr<const Answer> answer);
+/// The result with all of its texts made printable. If they already are, returns the same object.
+template <class Result>
+[[nodiscard]] std::shared_ptr<const Result> for_screen(std::shared_ptr<const Result> result);
 
-/// A view's query slot: like query::slot, but all texts of the answers are printable.
-template <class Question>
+/// A view's query slot. Works like query::slot, except that all texts of the results are printable.
+template <class Query>
 class screen_slot {
  public:
-  query::answer<typename Question::answer_type> ask(query::engine& from, const Question& question) {
-    auto known = slot_.ask(from, question);
+  query::query_result<typename Query::result_type> ask(query::engine& from, const Query& query) {
+    auto known = slot_.ask(from, query);
     if (known.value != asked_) {
       asked_ = known.value;
       shown_ = for_screen(asked_);
@@ -34,8 +35,8 @@ class screen_slot {
   }
 
  private:
-  using value = std::shared_ptr<const typename Question::answer_type>;
-  query::slot<Question> slot_;
+  using value = std::shared_ptr<const typename Query::result_type>;
+  query::slot<Query> slot_;
   value asked_;
   value shown_;
 };

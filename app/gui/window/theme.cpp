@@ -117,13 +117,14 @@ ImU32 theme::slice(query::slice_kind kind_of_slice) const {
 }
 
 ImU32 theme::shade(ImU32 colour, std::uint64_t name) const {
-  // Fibonacci hashing spreads adjacent ids. Five shades are about as many as one can distinguish side by side.
+  // Fibonacci hashing gives adjacent ids different shades. There are only a few shades, because no more can be
+  // distinguished side by side.
   const auto step = static_cast<float>((name * 0x9E3779B97F4A7C15ULL) >> 61) / 7.0F;
   return step < 0.5F ? mix(colour, background, (0.5F - step) * 0.42F) : mix(colour, text, (step - 0.5F) * 0.30F);
 }
 
 ImU32 theme::text_on(ImU32 fill) const {
-  // Relative luminance (WCAG 2). Above 0.179, black has more contrast than white.
+  // The relative luminance of WCAG 2. Above 0.179, black has a higher contrast with the colour than white.
   const auto linear = [](ImU32 channel) {
     const double v = static_cast<double>(channel & 0xFF) / 255.0;
     return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
@@ -170,7 +171,7 @@ typefaces load_typefaces() {
       config.SizePixels = 15.0F;
     }
     ImFormatString(config.Name, sizeof config.Name, "%s", name);
-    // ImGui does not modify the data of a font that it does not own.
+    // ImGui does not modify the data of a font that ImGui does not own.
     return atlas->AddFontFromMemoryTTF(const_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()),
                                        config.SizePixels, &config);
   };
@@ -212,7 +213,8 @@ void apply_style(const theme& colours, float scale) {
   style.WindowMenuButtonPosition = ImGuiDir_None;
   style.SeparatorTextBorderSize = 1;
   style.HoverDelayShort = 0.05F;
-  // On software GL, painting a pixel twice is the main cost of a frame, so windows show the clear color.
+  // With software GL, painting pixels twice is the main cost of a frame, so windows have no background of their own and
+  // show the clear color.
   style.AntiAliasedFill = false;
   style.ScaleAllSizes(scale);
   style.FontScaleDpi = scale;

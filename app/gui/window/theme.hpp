@@ -5,18 +5,18 @@
 
 #include "app/gui/window/theme_kind.hpp"
 #include "core/index/memory/categories.hpp"
-#include "core/query/answers/answer_types.hpp"
+#include "core/query/results/result_types.hpp"
 #include "imgui.h"
 
 struct ImFont;
 
 namespace sluice::gui {
 
-/// All colors and sizes of the window. Every two colors of layers and categories differ by 15 or more (CIEDE2000), also
-/// as people with protanopia, deuteranopia or tritanopia see them; so do those of kernels and copies. No two meanings
-/// share a color, and each has a contrast of 3:1 or more with the background. A search chose them under these rules, with
-/// hues near those of Okabe and Ito ("Color Universal Design", 2008); tests/gui/theme_test.cpp checks the rules. No value
-/// is shown by color alone. Colors are ImGui's packed RGBA.
+/// All colors and sizes of the window. Any two colors of layers and categories differ by 15 or more (CIEDE2000), also
+/// as seen with protanopia, deuteranopia or tritanopia; so do those of kernels and copies. No color has two meanings,
+/// and each color has a contrast of 3:1 or more with the background. The colors were found by a search under these
+/// rules, with hues near those of Okabe and Ito ("Color Universal Design", 2008); tests/gui/theme_test.cpp checks the
+/// rules. No value is shown by color alone. Colors are in ImGui's packed RGBA format.
 struct theme {
   theme_kind kind = theme_kind::dark;
 
@@ -30,7 +30,7 @@ struct theme {
 
   // Text.
   ImU32 text = 0;
-  ImU32 muted = 0;      ///< Units, axis labels, secondary text: contrast at least 4.5:1.
+  ImU32 muted = 0;      ///< Units, axis labels, secondary text. Its contrast with the background is at least 4.5:1.
   ImU32 on_colour = 0;  ///< Text on a light box; see `text_on`.
   ImU32 on_dark = 0;    ///< Text on a dark box.
 
@@ -42,41 +42,42 @@ struct theme {
   ImU32 good = 0;
   ImU32 limit = 0;  ///< Line at a link's peak or a device's memory size.
 
-  std::array<ImU32, 15> slices{};                            ///< By query::slice_kind.
-  std::array<ImU32, trace::memory_kind_count> memory{};      ///< By trace::memory_kind.
-  std::array<ImU32, trace::layer_count> layers{};            ///< By trace::layer.
-  std::array<ImU32, trace::direction_count> directions{};    ///< By trace::direction.
-  std::array<ImU32, analysis::category_count> categories{};  ///< By analysis::category.
-  ImU32 untracked = 0;                                       ///< Device memory not explained by recorded allocations.
-  ImU32 recorder = 0;                                        ///< Device memory used by the recorder itself.
-  ImU32 reserved = 0;                                        ///< Outline of what an allocator holds.
-  ImU32 pool_free = 0;                                       ///< Faint fill: reserved but unused.
+  std::array<ImU32, 15> slices{};                          ///< Indexed by query::slice_kind.
+  std::array<ImU32, trace::memory_kind_count> memory{};    ///< Indexed by trace::memory_kind.
+  std::array<ImU32, trace::layer_count> layers{};          ///< Indexed by trace::layer.
+  std::array<ImU32, trace::direction_count> directions{};  ///< Indexed by trace::direction.
+  std::array<ImU32, index::category_count> categories{};   ///< Indexed by index::category.
+  ImU32 untracked = 0;                                     ///< Device memory that recorded allocations do not explain.
+  ImU32 recorder = 0;                                      ///< Device memory used by the recorder itself.
+  ImU32 reserved = 0;                                      ///< Outline of reserved memory.
+  ImU32 pool_free = 0;                                     ///< Faint fill of memory that is reserved but unused.
   ImU32 counter = 0;
 
   [[nodiscard]] ImU32 slice(query::slice_kind kind_of_slice) const;
-  /// A shade of `colour` chosen by a kernel's name: the same name has the same shade everywhere.
+  /// A shade of `colour` that depends on `name`, a kernel's name: a name has the same shade everywhere.
   [[nodiscard]] ImU32 shade(ImU32 colour, std::uint64_t name) const;
-  /// The color for text on `fill`: black or white, at least 4.5:1.
+  /// The color for text on `fill`: black or white, with a contrast of at least 4.5:1.
   [[nodiscard]] ImU32 text_on(ImU32 fill) const;
   [[nodiscard]] ImU32 of(const query::band& band) const;
 };
 
 [[nodiscard]] const theme& theme_of(theme_kind kind);
 
-/// `colour` mixed with `share` (0..1) of `other`; keeps the alpha of `colour`.
+/// `colour` mixed with `share` (0..1) of `other`. Keeps the alpha of `colour`.
 [[nodiscard]] ImU32 mix(ImU32 colour, ImU32 other, float share);
 
-/// Sets ImGui's colors and sizes. `scale`: display scale times the user's text scale.
+/// Sets ImGui's colors and sizes. `scale`: the display's scale times the user's text scale.
 void apply_style(const theme& colours, float scale);
 
-/// The fonts, embedded in the program. Sizes are chosen when text is drawn.
+/// The fonts, which are embedded in the program. A size is chosen only when text is drawn.
 struct typefaces {
-  ImFont* regular = nullptr;  ///< With the icons merged in.
+  ImFont* regular = nullptr;  ///< Includes the icons.
   ImFont* bold = nullptr;
 };
 [[nodiscard]] typefaces load_typefaces();
 
-/// Text sizes in design pixels: next to charts and rulers, and in the boxes of timelines and flame graphs.
+/// Text sizes in design pixels: `small_text` next to charts and rulers, `box_text` in the boxes of timelines and flame
+/// graphs.
 inline constexpr float small_text = 12.0F;
 inline constexpr float box_text = 12.5F;
 

@@ -14,7 +14,7 @@
 namespace sluice::gui {
 namespace {
 
-constexpr int most_frames = 100'000;
+constexpr int max_frames = 100'000;
 constexpr auto frame_interval = std::chrono::microseconds(16'667);
 
 std::string next_word(std::string_view& rest) {
@@ -26,7 +26,7 @@ std::string next_word(std::string_view& rest) {
   return word;
 }
 
-/// All of `text` as a number within +-10,000: positions and notches.
+/// Parses a position or a number of notches: all of `text` must be a number within +-10,000.
 std::optional<float> parse_place(std::string_view text) {
   float value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -34,7 +34,7 @@ std::optional<float> parse_place(std::string_view text) {
   return value;
 }
 
-/// The value below which `share` of them lie. `values` must be sorted and not empty.
+/// The `share` quantile of `values`, which must be sorted and not empty.
 double quantile(const std::vector<double>& values, double share) {
   const auto at = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
   return values[std::clamp<std::size_t>(at, 1, values.size()) - 1];
@@ -47,7 +47,8 @@ std::vector<double> sorted_ms(const std::vector<frame_cost>& from, double frame_
   return made;
 }
 
-/// Before each frame. ImGui takes one event of each kind in a frame, so a click lasts two.
+/// Performs the action of a step. Called before each frame. ImGui handles one event of each kind per frame, so a click
+/// takes two frames.
 result<void> act(picture& shown, const tour_step& step, const std::function<result<void>(const std::string&)>& invoke) {
   ImGuiIO& io = ImGui::GetIO();
   switch (step.action) {
@@ -84,8 +85,8 @@ result<tour_step> parse_tour_step(const std::string& text) {
   if (!made.until_done) {
     const auto read = std::from_chars(count.data(), count.data() + count.size(), made.frames);
     if (read.ec != std::errc() || read.ptr != count.data() + count.size() || made.frames < 1 ||
-        made.frames > most_frames)
-      return wrong("it begins with a number of frames from 1 to 100000, or with 'done'");
+        made.frames > max_frames)
+      return wrong("it must start with a number of frames from 1 to 100000, or with 'done'");
   }
   const std::string what = next_word(rest);
   if (what.empty()) return made;
@@ -95,7 +96,7 @@ result<tour_step> parse_tour_step(const std::string& text) {
     return made;
   }
   const std::string where = next_word(rest);
-  if (!next_word(rest).empty()) return wrong("there is more after it");
+  if (!next_word(rest).empty()) return wrong("unexpected text after it");
   if (what == "wheel") {
     made.action = tour_action::wheel;
     const auto notches = parse_place(where);
@@ -120,7 +121,7 @@ result<tour_cost> run_tour_step(picture& shown, const tour_step& step, double ti
   if (step.until_done) {
     const auto begin = clock::now();
     if (auto acted = act(shown, step, invoke); !acted) return tl::unexpected(acted.error());
-    if (!shown.settle(timeout)) return fail(error_code::io, "not all was answered in time", step.text);
+    if (!shown.settle(timeout)) return fail(error_code::io, "some queries did not complete in time", step.text);
     cost.done = std::chrono::duration<double>(clock::now() - begin).count();
     return cost;
   }

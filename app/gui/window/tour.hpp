@@ -7,7 +7,7 @@
 
 #include "app/gui/window/picture.hpp"
 
-/// Scripted use of the window, for measurements: `sluice screenshot --step`, run by tests/bench/app_frames.py.
+/// Scripted use of the window, for benchmarks: `sluice screenshot --step`, which tests/bench/app_frames.py runs.
 namespace sluice::gui {
 
 enum class tour_action : std::uint8_t {
@@ -19,33 +19,35 @@ enum class tour_action : std::uint8_t {
 };
 
 struct tour_step {
-  std::string text{};       ///< As it was written, for output.
-  int frames = 1;           ///< The action is taken before each of so many frames.
-  bool until_done = false;  ///< Instead, once; then wait until all queries are answered.
+  std::string text{};       ///< The step as the user wrote it, for output.
+  int frames = 1;           ///< Number of frames to draw. The action is taken before each frame.
+  bool until_done = false;  ///< Ignores `frames`: takes the action once, then draws until all queries are complete.
   tour_action action = tour_action::none;
   std::string command{};  ///< "ID" or "ID=ARGUMENT".
-  float x = 0, y = 0;     ///< Of the mouse, in pixels; for the wheel, y is the number of notches.
+  float x = 0, y = 0;     ///< The mouse position in pixels. For the wheel, `y` is the number of notches.
 };
 
 /// Parses "[COUNT|done] [COMMAND | mouse X,Y | click X,Y | wheel NOTCHES]", as in "60 timeline.zoom_in". Errors:
 /// invalid_argument.
 [[nodiscard]] result<tour_step> parse_tour_step(const std::string& text);
 
-/// What a step cost.
+/// The cost of a step.
 struct tour_cost {
   std::vector<frame_cost> frames;
-  std::vector<double> empty_frames;  ///< Seconds of `picture::step_empty`, by turns with the frames.
-  double done = 0;                   ///< With `until_done`: seconds until all was answered and drawn.
+  std::vector<double> empty_frames;  ///< Durations of `picture::step_empty`, in seconds. The empty frames alternate
+                                     ///< with the others.
+  double done = 0;                   ///< If `until_done`: seconds until all queries were complete and their results
+                                     ///< drawn.
 };
 
-/// Takes one step. Frames begin 1/60 s apart, as on a desktop, or at once if the last one took longer; queries run
-/// meanwhile. `invoke` queues a command of the window. `timeout`: seconds to wait for answers without progress. Errors:
-/// those of `invoke`; io after the timeout.
+/// Runs one step. Frames start 1/60 s apart, as on a desktop; if a frame takes longer, the next starts at once. Queries
+/// run meanwhile. `invoke` queues a command of the window. `timeout`: limit on the seconds without progress while
+/// waiting for results. Errors: those of `invoke`; io after the timeout.
 [[nodiscard]] result<tour_cost> run_tour_step(picture& shown, const tour_step& step, double timeout,
                                               const std::function<result<void>(const std::string&)>& invoke);
 
-/// One line: wall-clock times of frames; processor time of a frame in all threads, and that of our part without the GL,
-/// medians; the median of empty frames, and how many of those the median frame takes.
+/// Describes a cost in one line: wall-clock times of the frames; the medians of a frame's CPU time, in all threads and
+/// in our code without the GL; the median of the empty frames, and its ratio to the median frame.
 [[nodiscard]] std::string words_of(const tour_cost& cost);
 
 }  // namespace sluice::gui

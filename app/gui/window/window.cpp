@@ -16,7 +16,7 @@
 #include "imgui_impl_opengl3.h"
 #include "imgui_internal.h"
 
-// Of GLFW/glfw3native.h, which needs the headers of Wayland.
+// This declaration is from GLFW/glfw3native.h, which requires the headers of Wayland.
 extern "C" void* glfwGetWaylandDisplay();
 
 namespace sluice::gui {
@@ -24,9 +24,9 @@ namespace {
 
 constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle; the third shows the result
 constexpr double live_interval = 1.0 / 30;
-constexpr double tip_time = 0.8;  // seconds after the last input in which a tooltip may still appear
+constexpr double tip_time = 0.8;  // seconds after the last input during which a tooltip may still appear
 constexpr double animation_interval = 1.0 / 90;
-constexpr float least_width = 480, least_height = 320;
+constexpr float min_width = 480, min_height = 320;
 
 std::string& glfw_error() {
   static std::string text;
@@ -38,8 +38,8 @@ tl::unexpected<error> no_window(std::string why) {
               "without a display use `sluice screenshot FILE -o picture.png` or `sluice report FILE`");
 }
 
-/// True if the Wayland compositor has gone. GLFW does not always come back from waiting for events after that, so ask
-/// before it waits. (Xlib ends the program.)
+/// True if the Wayland compositor is gone. Call this before waiting for events, because GLFW may wait forever if the
+/// compositor is gone. (On X11, Xlib ends the program.)
 bool display_is_lost() {
   if (glfwGetPlatform() != GLFW_PLATFORM_WAYLAND) return false;
   static void* const library = dlopen("libwayland-client.so.0", RTLD_NOW | RTLD_NOLOAD);
@@ -52,8 +52,8 @@ bool display_is_lost() {
   return error_of(glfwGetWaylandDisplay()) != 0 || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
 }
 
-/// The size that is wanted, or less, so that the window with its frame fits on the screen. Some Wayland compositors end
-/// programs whose window is larger.
+/// The requested size, reduced if necessary so that the window and its frame fit on the screen. Some Wayland
+/// compositors terminate programs whose window is larger.
 ImVec2 size_on_screen(int width, int height) {
   constexpr float frame_width = 8, frame_height = 32;  // GLFW's own frame takes 8 and 28
   ImVec2 made(static_cast<float>(width), static_cast<float>(height));
@@ -64,8 +64,8 @@ ImVec2 size_on_screen(int width, int height) {
   glfwGetMonitorWorkarea(monitor, &left, &top, &room_x, &room_y);
   glfwGetMonitorContentScale(monitor, &scale, nullptr);
   if (scale <= 0) return made;
-  if (room_x > 0) made.x = std::min(made.x, std::max(least_width, static_cast<float>(room_x) / scale - frame_width));
-  if (room_y > 0) made.y = std::min(made.y, std::max(least_height, static_cast<float>(room_y) / scale - frame_height));
+  if (room_x > 0) made.x = std::min(made.x, std::max(min_width, static_cast<float>(room_x) / scale - frame_width));
+  if (room_y > 0) made.y = std::min(made.y, std::max(min_height, static_cast<float>(room_y) / scale - frame_height));
   return made;
 }
 
@@ -74,19 +74,19 @@ bool names_wayland() {
   return (wayland != nullptr && wayland[0] != '\0') || std::getenv("WAYLAND_SOCKET") != nullptr;
 }
 
-/// Starts GLFW on the display that the environment names.
+/// Initializes GLFW for the display that the environment specifies.
 result<void> start_glfw() {
   glfwSetErrorCallback([](int, const char* text) { glfw_error() = text; });
   const char* x11 = std::getenv("DISPLAY");
   if (!names_wayland() && (x11 == nullptr || x11[0] == '\0'))
     return no_window("no display (neither DISPLAY nor WAYLAND_DISPLAY is set)");
-  // By default GLFW tries Wayland first, whose library prints errors on the terminal if there is no Wayland.
+  // By default GLFW tries Wayland first. If there is no Wayland, Wayland's library prints errors to the terminal.
   if (!names_wayland()) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
-  if (glfwInit() == GLFW_FALSE) return no_window("no window can be opened here (" + glfw_error() + ")");
+  if (glfwInit() == GLFW_FALSE) return no_window("no window can be opened on this display (" + glfw_error() + ")");
   return {};
 }
 
-/// Makes an invisible window, if possible of this size, whose OpenGL is ready to use.
+/// Creates an invisible window with a usable OpenGL context, if possible with this size.
 result<void> make_handle(GLFWwindow*& handle, int width, int height) {
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
@@ -97,8 +97,8 @@ result<void> make_handle(GLFWwindow*& handle, int width, int height) {
   glfwWindowHintString(GLFW_WAYLAND_APP_ID, "sluice");
   const ImVec2 size = size_on_screen(width, height);
   handle = glfwCreateWindow(static_cast<int>(size.x), static_cast<int>(size.y), "Sluice", nullptr, nullptr);
-  if (handle == nullptr) return no_window("the display gives no OpenGL 3.3 window (" + glfw_error() + ")");
-  glfwSetWindowSizeLimits(handle, static_cast<int>(least_width), static_cast<int>(least_height), GLFW_DONT_CARE,
+  if (handle == nullptr) return no_window("the display does not support an OpenGL 3.3 window (" + glfw_error() + ")");
+  glfwSetWindowSizeLimits(handle, static_cast<int>(min_width), static_cast<int>(min_height), GLFW_DONT_CARE,
                           GLFW_DONT_CARE);
   glfwMakeContextCurrent(handle);
   glfwSwapInterval(1);
@@ -111,7 +111,7 @@ result<void> make_handle(GLFWwindow*& handle, int width, int height) {
 result<std::string> try_window() {
   if (auto started = start_glfw(); !started) return tl::unexpected(started.error());
   GLFWwindow* handle = nullptr;
-  const auto made = make_handle(handle, static_cast<int>(least_width), static_cast<int>(least_height));
+  const auto made = make_handle(handle, static_cast<int>(min_width), static_cast<int>(min_height));
   std::string what;
   if (made) {
     const bool wayland = glfwGetPlatform() == GLFW_PLATFORM_WAYLAND;
@@ -152,7 +152,8 @@ result<std::unique_ptr<window>> window::create(application_options content) {
     for (int i = 0; i < count; ++i) self->app_->invoke("file.open_path", std::string(paths[i]));
     self->note_input();
   });
-  // The window moved to another monitor, or the scale of this one was changed. On Wayland both callbacks tell.
+  // Called when the window moves to another monitor, or the scale of its monitor changes. On Wayland, both callbacks
+  // report such a change.
   glfwSetWindowContentScaleCallback(made->handle_, [](GLFWwindow* handle, float, float) {
     static_cast<window*>(glfwGetWindowUserPointer(handle))->take_scale();
   });
@@ -162,7 +163,7 @@ result<std::unique_ptr<window>> window::create(application_options content) {
   ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
   ImGui_ImplOpenGL3_Init("#version 330 core");
   made->backends_ = true;
-  // After the backend's own callback, which this one calls.
+  // ImGui's backend has already set a callback. This one replaces it, and calls the backend's.
   glfwSetKeyCallback(made->handle_, [](GLFWwindow* handle, int key, int code, int action, int modifiers) {
     static_cast<window*>(glfwGetWindowUserPointer(handle))->take_key({key, code, action, modifiers});
   });
@@ -194,7 +195,8 @@ window::~window() {
 }
 
 void window::take_scale() {
-  // On X11, we apply the scale to pixels. Wayland scales the framebuffer itself, and text is rasterized for that scale.
+  // On X11, this program scales its content. Wayland scales the framebuffer itself, and text is rasterized for that
+  // scale.
   float content = 1;
   int width = 0;
   int pixels = 0;
@@ -209,7 +211,7 @@ void window::take_scale() {
 void window::take_key(const key_event& event) {
   const bool modifier = event.key >= GLFW_KEY_LEFT_SHIFT && event.key <= GLFW_KEY_RIGHT_SUPER;
   const bool releases_modifier = modifier && event.action == GLFW_RELEASE;
-  // The backend asks which modifiers are down now, so that what comes after has to wait too.
+  // The backend queries which modifiers are pressed now, so later events must be delayed too.
   if (!late_keys_.empty() || (releases_modifier && key_pressed_)) return late_keys_.push_back(event);
   key_pressed_ = key_pressed_ || (!modifier && event.action == GLFW_PRESS);
   ImGui_ImplGlfw_KeyCallback(handle_, event.key, event.code, event.action, event.modifiers);
@@ -220,11 +222,12 @@ void window::note_input() {
   last_input_ = glfwGetTime();
 }
 
-/// Events may come at any time, also while a frame is drawn, and ImGui takes a press and a release in two frames: as long
-/// as it has some left, the frames that show their effect are still to come.
+/// Requests frames that show the effect of what has arrived. Events may arrive at any time, even while a frame is
+/// drawn, and ImGui handles a press and a release in separate frames. Therefore frames must follow as long as ImGui has
+/// events left.
 void window::note_what_came() {
   if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) note_input();
-  // What a live recording's answers change is drawn at its own pace.
+  // Results for a live recording are drawn at that recording's own frame rate.
   if (woken_.exchange(false) && !app_->live()) note_input();
 }
 
@@ -249,13 +252,13 @@ void window::wait() {
 result<void> window::run() {
   while (step()) wait();
   if (lost_)
-    return fail(error_code::io, "the display went away", {}, "recordings are where the window said; open them again");
+    return fail(error_code::io, "the display was lost", {}, "recordings are where the window said; open them again");
   return {};
 }
 
 bool window::step() {
   lost_ = display_is_lost();
-  if (lost_) return false;  // No question can be answered any more.
+  if (lost_) return false;  // The user can no longer answer a confirmation.
   for (const key_event& each : std::exchange(late_keys_, {})) take_key(each);
   glfwPollEvents();
   note_what_came();
@@ -298,7 +301,7 @@ bool window::step() {
   if (glfwWindowShouldClose(handle_) != GLFW_FALSE) {
     glfwSetWindowShouldClose(handle_, GLFW_FALSE);
     app_->quit();
-    if (!app_->wants_to_close()) glfwRestoreWindow(handle_);  // There is a question to answer.
+    if (!app_->wants_to_close()) glfwRestoreWindow(handle_);  // The user must answer a confirmation.
     note_input();
   }
   return !app_->wants_to_close();

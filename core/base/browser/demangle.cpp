@@ -1,4 +1,4 @@
-// The demangler of the C++ library, which a page has anyway: it counts what it nests, and never prints endlessly.
+// Uses the demangler of the C++ library, which the page contains anyway. It limits nesting and always terminates.
 #include "core/base/demangle.hpp"
 
 #include <cxxabi.h>
@@ -9,14 +9,14 @@
 namespace sluice {
 
 std::string demangled(const std::string& symbol) {
-  constexpr std::size_t most_of_symbol = 4096, most_of_name = std::size_t{64} << 10;
-  if (!symbol.starts_with("_Z") || symbol.size() > most_of_symbol) return {};
+  constexpr std::size_t max_of_symbol = 4096, max_of_name = std::size_t{64} << 10;
+  if (!symbol.starts_with("_Z") || symbol.size() > max_of_symbol) return {};
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
                                                     std::free);
   if (status != 0 || name == nullptr) return {};
   std::string made(name.get());
-  return made.size() > most_of_name ? std::string() : made;
+  return made.size() > max_of_name ? std::string() : made;
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// In a browser no recording was made by this user on this machine.
+// In a browser, no recording counts as made by this user on this machine.
 #include "core/base/origin.hpp"
 
 namespace sluice::origin {

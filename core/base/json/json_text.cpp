@@ -14,16 +14,17 @@ struct fault {
   std::uint64_t offset = error::no_offset;
 };
 
-/// The end quote of the string that begins at `at`; the end of the text if it has none.
+/// Returns the position of the closing quote of the string that starts at `at`; the end of the text if there is none.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     if (text[at] == '\\') ++at;
   return at;
 }
 
-/// Where the text goes beyond a limit. Does not check the syntax: as far as that is right, it counts what a parser sees.
+/// Returns where the text exceeds a limit. Does not check the syntax: up to the first syntax error, it counts the same
+/// values as a parser.
 std::optional<fault> beyond_limits(std::string_view text) {
-  std::array<std::size_t, most_json_levels + 1> members{};  // Of the object that is open at each level.
+  std::array<std::size_t, max_json_levels + 1> members{};  // Number of members of the open object at each level.
   std::size_t level = 0, values = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     switch (text[at]) {
@@ -32,8 +33,8 @@ std::optional<fault> beyond_limits(std::string_view text) {
         break;
       case '{':
       case '[':
-        if (level == most_json_levels)
-          return fault{fmt::format("it is nested deeper than {} levels", most_json_levels), at};
+        if (level == max_json_levels)
+          return fault{fmt::format("it is nested deeper than {} levels", max_json_levels), at};
         members[++level] = 0;
         ++values;
         break;
@@ -42,8 +43,8 @@ std::optional<fault> beyond_limits(std::string_view text) {
         if (level > 0) --level;
         break;
       case ':':
-        if (++members[level] > most_json_members)
-          return fault{fmt::format("an object has more than {} members", most_json_members), at};
+        if (++members[level] > max_json_members)
+          return fault{fmt::format("an object has more than {} members", max_json_members), at};
         break;
       case ',':
         ++values;
@@ -51,7 +52,7 @@ std::optional<fault> beyond_limits(std::string_view text) {
       default:
         break;
     }
-    if (values > most_json_values) return fault{fmt::format("it has more than {} values", most_json_values), at};
+    if (values > max_json_values) return fault{fmt::format("it has more than {} values", max_json_values), at};
   }
   return std::nullopt;
 }
@@ -64,7 +65,7 @@ result<nlohmann::ordered_json> parse_json(std::string_view text, const std::stri
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::parse_error& wrong) {
-    return refused({"it is not JSON", wrong.byte == 0 ? 0 : wrong.byte - 1});  // It counts from 1.
+    return refused({"it is not JSON", wrong.byte == 0 ? 0 : wrong.byte - 1});  // The parser counts bytes from 1.
   } catch (const nlohmann::json::exception&) {
     return refused({"a number is too large for JSON"});
   }

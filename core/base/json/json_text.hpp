@@ -7,18 +7,19 @@
 
 #include "core/base/error.hpp"
 
-/// JSON that others wrote: files beside recordings, messages of programs.
+/// Parses JSON from untrusted sources: files next to recordings, messages from other programs.
 namespace sluice {
 
-/// What a text may hold to be made into a tree. nlohmann copies a tree by recursion, looks members up one by one, and
-/// takes some 50 bytes for a value of 2 bytes: stack, time and memory would grow with the text.
-inline constexpr std::size_t most_json_levels = 100;        ///< Of arrays and objects within one another.
-inline constexpr std::size_t most_json_members = 256;       ///< Of one object.
-inline constexpr std::size_t most_json_values = 1'000'000;  ///< Of all arrays and objects together.
+/// Limits for a JSON text that is parsed into a tree. nlohmann's library copies a tree recursively, searches members
+/// linearly, and needs about 50 bytes for a value of 2 bytes. Without limits, the size of the text would determine how
+/// much stack, time and memory parsing needs.
+inline constexpr std::size_t max_json_levels = 100;        ///< Nesting depth of arrays and objects.
+inline constexpr std::size_t max_json_members = 256;       ///< Members of a single object.
+inline constexpr std::size_t max_json_values = 1'000'000;  ///< Values in all arrays and objects together.
 
-/// Parses JSON. A text beyond the limits above is refused before any of it is made into a tree, in O(bytes) without
-/// allocating. The caller bounds the text's size. `file`: for errors; where the text is from. Errors: corrupt, with the
-/// offset from which the text is wrong.
+/// Parses JSON. A text that exceeds the limits above is rejected before a tree is built, in O(bytes) and without any
+/// allocation. The caller must limit the size of the text. `file`: where the text comes from, for error messages.
+/// Errors: corrupt, with the offset of the first invalid byte.
 [[nodiscard]] result<nlohmann::ordered_json> parse_json(std::string_view text, const std::string& file = {});
 
 }  // namespace sluice

@@ -10,7 +10,8 @@ namespace {
 
 std::atomic<mode_t> permitted{0777};
 
-/// What the group and others may do. Who may not read a file may not enter a folder either.
+/// Returns the permissions that group and others have. If they may not read the file, they may not search a folder
+/// either.
 mode_t permissions_of(const struct stat& file) {
   const mode_t others = file.st_mode & S_IRWXO;
   const mode_t group = file.st_gid == ::getegid() ? file.st_mode & S_IRWXG : file.st_mode & S_IRWXG & (others << 3);

@@ -4,17 +4,18 @@
 
 #include <string>
 
-/// Who may read what is made from a recording: nobody who may not read the recording.
+/// Restricts access to files made from a recording: only users who may read the recording may read these files.
 namespace sluice::privacy {
 
-/// From now on the files and folders that this process makes get no more permissions than the file at `path` has; after
-/// several calls, only those that all of these files have. The group of the file counts if it is the group of this
-/// process, too. Narrows the process's umask, so that no file is more open at any moment: for programs that read their
-/// inputs, write outputs and end. Nothing happens if there is no such file. Not thread-safe.
+/// From now on, gives files and folders that this process creates no more permissions than the file at `path` has;
+/// after several calls, only the permissions that all these files have. The file's group permissions count only if its
+/// group is also the group of this process. The function narrows the process's umask, so no file is accessible to
+/// others even for a moment. For programs that read inputs, write outputs and exit. Does nothing if the file does not
+/// exist. Not thread-safe.
 void keep_as_private_as(const std::string& path);
 
-/// The permissions that files and folders may have, as bits of a mode (0777: all). Also for a file that takes over the
-/// permissions of another, and where a default ACL of the folder replaces the umask.
+/// Returns the permissions that files and folders may have, as mode bits (0777: all). Needed for a file that takes over
+/// the permissions of another file, and where a folder's default ACL replaces the umask.
 [[nodiscard]] mode_t allowed();
 
 }  // namespace sluice::privacy

@@ -11,7 +11,7 @@ void lower_priority() {
 #ifdef __linux__
   const sched_param none{};
   static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &none));
-  static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // Of this thread.
+  static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // On Linux, this affects only the calling thread.
 #endif
 }
 

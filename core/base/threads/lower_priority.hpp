@@ -2,8 +2,8 @@
 
 namespace sluice {
 
-/// Lowers the priority of the calling thread, for work that must not be in the way of a program or of drawing. Failure
-/// costs only smoothness.
+/// Lowers the priority of the calling thread: for background work that must not slow down the recorded program or
+/// drawing. If this fails, the priority stays unchanged.
 void lower_priority();
 
 }  // namespace sluice

@@ -10,15 +10,15 @@
 
 namespace sluice {
 
-/// True where the program can start threads: everywhere but in a page of a browser that may share no memory, such as
-/// one opened from disk.
+/// True if the program can start threads. False only in a browser page without shared memory, such as a page that was
+/// opened from disk.
 [[nodiscard]] bool has_threads();
 
-/// From now on `has_threads` is false. Call it before anything starts a thread.
+/// Makes `has_threads` return false from now on. Call this before any thread is started.
 void do_without_threads();
 
-/// One thread with one piece of work, which its destructor waits for. Where there are no threads, `start` does the work
-/// itself before it returns. Use from one thread.
+/// One thread with one piece of work; the destructor waits until the work is done. Where threads are not available,
+/// `start` runs the work itself before it returns. Must be used from one thread only.
 class worker_thread {
  public:
   worker_thread() = default;
@@ -26,7 +26,8 @@ class worker_thread {
   worker_thread(const worker_thread&) = delete;
   worker_thread& operator=(const worker_thread&) = delete;
 
-  /// Starts `work`, which must not throw. `what` names it in errors. Error `unavailable` if the system gives no thread.
+  /// Starts `work`, which must not throw. `what` names the work in error messages. Error `unavailable` if the system
+  /// cannot start a thread.
   [[nodiscard]] result<void> start(std::function<void()> work, const std::string& what = {});
   [[nodiscard]] bool started() const { return thread_.joinable(); }
   void join();
@@ -35,8 +36,9 @@ class worker_thread {
   std::thread thread_;
 };
 
-/// The result of `work`, which runs on a thread of its own, or, where there are no threads, now. The result's destructor
-/// waits for the end, as that of `std::async`. Throws std::system_error if the system gives no thread.
+/// Runs `work` on a thread of its own, or during the call if there are no threads, and returns its future result. Like
+/// that of `std::async`, the destructor of the future waits until the work is done. Throws std::system_error if the
+/// system cannot start a thread.
 template <class Work>
 [[nodiscard]] std::future<std::invoke_result_t<Work>> start_async(Work work) {
   if (has_threads()) return std::async(std::launch::async, std::move(work));

@@ -5,7 +5,7 @@
 namespace sluice::exports {
 namespace {
 
-constexpr std::size_t most_chunks = 32;
+constexpr std::size_t max_chunks = 32;
 constexpr auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
 
 }  // namespace
@@ -19,7 +19,7 @@ result<const calls::chunk*> calls::read(std::size_t number) {
   using row = trace::api_call_event;
   const auto columns = trace::column_set<row>::of(&row::id, &row::name, &row::stack);
   if (auto got = from_.read_into<row>(number, rows_, columns); !got) return tl::unexpected(got.error());
-  if (read_.size() < most_chunks)
+  if (read_.size() < max_chunks)
     read_.emplace_front();
   else
     read_.splice(read_.begin(), read_, std::prev(read_.end()));
@@ -44,7 +44,7 @@ result<void> calls::find(std::vector<wanted_call> wanted) {
     first = std::min(first, known ? each.entered : INT64_MIN);
     last = std::max(last, known ? each.entered : INT64_MAX);
   }
-  const auto chunks = chunks_.find([&](const analysis::chunk_reach& reach) {
+  const auto chunks = chunks_.find([&](const index::chunk_reach& reach) {
     if (reach.time > last || reach.end < first) return false;
     const auto next = std::lower_bound(wanted.begin(), wanted.end(), reach.lowest_event,
                                        [](const wanted_call& each, std::uint64_t id) { return each.id < id; });

@@ -10,7 +10,7 @@
 
 namespace sluice::exports {
 
-/// Finds the API calls that asked for device work, for some rows at a time. Holds the calls of a few chunks.
+/// Finds the API calls that requested device work, for one batch of rows at a time. Caches the calls of a few chunks.
 class calls {
  public:
   struct wanted_call {
@@ -23,13 +23,14 @@ class calls {
     trace::stack_id stack{};
   };
 
-  /// Both must outlive this object.
-  calls(const trace::snapshot& from, const analysis::chunk_index& chunks) : from_(from), chunks_(chunks) {}
+  /// `from` and `chunks` must outlive this object.
+  calls(const trace::snapshot& from, const index::chunk_index& chunks) : from_(from), chunks_(chunks) {}
 
-  /// Finds these calls. Reads the chunks that may have them: few, if the calls were entered within a short time.
-  /// Errors: io, corrupt.
+  /// Finds the calls in `wanted`. Reads the chunks that may contain them, which are few if the calls were entered
+  /// within a short time. Errors: io, corrupt.
   [[nodiscard]] result<void> find(std::vector<wanted_call> wanted);
-  /// A call among those found last; null if it was not recorded. O(log of their number).
+  /// Returns the call with that id, which must have been in `wanted` of the last `find`, or null if it was not
+  /// recorded. O(log calls found).
   [[nodiscard]] const found_call* operator[](std::uint64_t id) const;
 
  private:
@@ -40,8 +41,8 @@ class calls {
   [[nodiscard]] result<const chunk*> read(std::size_t number);
 
   const trace::snapshot& from_;
-  const analysis::chunk_index& chunks_;
-  std::list<chunk> read_;  ///< The last that were read or used, the last one first.
+  const index::chunk_index& chunks_;
+  std::list<chunk> read_;  ///< The recently used chunks, the most recently used first.
   std::vector<trace::api_call_event> rows_;
   std::vector<found_call> found_;  ///< Sorted by id.
 };

@@ -8,14 +8,14 @@ namespace {
 using query::cell;
 using query::text_role;
 
-void add_number(std::optional<text_book::number> text, row_batch& to) {
+void add_number(std::optional<string_table::number> text, row_batch& to) {
   if (text)
     to.add_text(*text);
   else
     to.add_null();
 }
 
-/// The first column of the names in `any`, divided by '|', that the table has; null: none.
+/// The table's first column among the names in `any`, which are separated by '|'; null: none.
 const query::column* find_any(const query::table& in, std::string_view any) {
   while (!any.empty()) {
     const std::size_t end = std::min(any.find('|'), any.size());
@@ -30,8 +30,8 @@ const query::column* find_any(const query::table& in, std::string_view any) {
 
 // --- texts of ids ---------------------------------------------------------------------------------------------------
 
-id_texts::id_texts(const trace::tables& tables, symbols::frame_book& frames, text_book& texts)
-    : tables_(tables), frames_(frames), texts_(texts), who_(frames, tables, symbols::frame_book::lookup::at_once) {}
+id_texts::id_texts(const trace::tables& tables, symbols::frame_cache& frames, string_table& texts)
+    : tables_(tables), frames_(frames), texts_(texts), who_(frames, tables, symbols::frame_cache::lookup::at_once) {}
 
 template <class Make>
 id_texts::number id_texts::look_up(known& among, std::uint64_t id, Make&& make) {
@@ -77,7 +77,7 @@ id_texts::number id_texts::stack(std::uint64_t id, symbols::attribution by) {
 // --- rows -----------------------------------------------------------------------------------------------------------
 
 row_cells::row_cells(std::span<const data_column> columns, const query::table& from, const trace::tables& tables,
-                     text_book& texts, id_texts& names, const calls& found)
+                     string_table& texts, id_texts& names, const calls& found)
     : tables_(tables),
       texts_(texts),
       names_(names),

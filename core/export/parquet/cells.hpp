@@ -9,17 +9,18 @@
 #include "core/export/parquet/calls.hpp"
 #include "core/export/parquet/data_set.hpp"
 #include "core/export/parquet/row_batch.hpp"
-#include "core/export/parquet/text_book.hpp"
+#include "core/export/parquet/string_table.hpp"
 #include "core/symbols/attribution.hpp"
 
 namespace sluice::exports {
 
-/// Texts that stand for ids: names of devices, streams and threads, and what stacks are attributed to. Each is made once.
+/// Provides texts for ids: the names of devices, streams and threads, and the attributions of stacks. Computes each
+/// text only once.
 class id_texts {
  public:
-  using number = std::optional<text_book::number>;  ///< Nothing: null.
-  /// All must outlive this object.
-  id_texts(const trace::tables& tables, symbols::frame_book& frames, text_book& texts);
+  using number = std::optional<string_table::number>;  ///< The number of a text; nullopt for a null cell.
+  /// All arguments must outlive this object.
+  id_texts(const trace::tables& tables, symbols::frame_cache& frames, string_table& texts);
 
   [[nodiscard]] number device(std::uint64_t id);
   [[nodiscard]] number stream(std::uint64_t id);
@@ -32,25 +33,26 @@ class id_texts {
   number look_up(known& among, std::uint64_t id, Make&& make);
 
   const trace::tables& tables_;
-  symbols::frame_book& frames_;
-  text_book& texts_;
+  symbols::frame_cache& frames_;
+  string_table& texts_;
   symbols::attributor who_;
   known devices_, streams_, threads_;
   std::array<known, symbols::attribution_count> stacks_;
 };
 
-/// Makes the cells of a data set's table from the rows of a table of `sluice query`.
+/// Fills the cells of a data set's table from the rows of a table of `sluice query`.
 class row_cells {
  public:
-  /// All must outlive this object. `found` has the calls of the rows that are given to `add`, if a column needs them.
+  /// All arguments must outlive this object. If `needs_calls()`, `found` must have the calls of each row passed to
+  /// `add`.
   row_cells(std::span<const data_column> columns, const query::table& from, const trace::tables& tables,
-            text_book& texts, id_texts& names, const calls& found);
+            string_table& texts, id_texts& names, const calls& found);
 
-  /// Adds all cells of a row.
+  /// Adds all cells of `row` to `to`.
   void add(const void* row, row_batch& to);
-  /// The process that a row belongs to; 0: none.
+  /// Returns the process id of a row, or 0 if the row has none.
   [[nodiscard]] std::uint64_t process_of(const void* row) const { return id_in(process_, row); }
-  /// The call that asked for a row, and when it was entered, if a column needs it.
+  /// Returns the call that requested the row's work, and the time at which the call was entered.
   [[nodiscard]] calls::wanted_call call_of(const void* row) const;
   [[nodiscard]] bool needs_calls() const { return needs_calls_; }
 
@@ -58,7 +60,7 @@ class row_cells {
   struct reader {
     column_source source{};
     parquet_type type{};
-    const query::column* from = nullptr;  ///< Null: all cells are.
+    const query::column* from = nullptr;  ///< The column with the values; null if all cells are null.
     symbols::attribution by{};
   };
   [[nodiscard]] std::uint64_t id_in(const query::column* column, const void* row) const;
@@ -66,10 +68,10 @@ class row_cells {
   void add_same(const reader& as, const void* row, row_batch& to);
 
   const trace::tables& tables_;
-  text_book& texts_;
+  string_table& texts_;
   id_texts& names_;
   const calls& found_;
-  text_book::number table_ = 0;
+  string_table::number table_ = 0;
   std::vector<reader> readers_;
   const query::column* process_ = nullptr;
   const query::column* call_ = nullptr;

@@ -7,35 +7,35 @@
 
 #include "core/export/parquet/parquet_process.hpp"
 
-/// The tables of the data set that `--format parquet` writes, and their columns. schema.md has the same in words.
+/// Defines the tables of the data set that `--format parquet` writes, and their columns. schema.md lists them.
 namespace sluice::exports {
 
-/// Where the value of a column comes from.
+/// How the values of a column are obtained.
 enum class column_source : std::uint8_t {
-  same,         ///< The column `from` of the table of `sluice query`; null if that table has none.
-  table,        ///< The name of that table.
-  device_name,  ///< The device in `from`.
-  stream_name,  ///< The stream in `from`.
-  thread_name,  ///< The thread in `from`.
-  stack,        ///< What the stack in `from` is attributed to: `attribution` is the column's name.
-  call_stack,   ///< The same of the API call in `from`.
-  call_name,    ///< The function of the API call in `from`.
-  block         ///< Of a block: see blocks_source.cpp.
+  same,         ///< Copied from the column `from` of the table of `sluice query`; null if the table does not have it.
+  table,        ///< The name of the table of `sluice query`.
+  device_name,  ///< The name of the device in the column `from`.
+  stream_name,  ///< The name of the stream in the column `from`.
+  thread_name,  ///< The name of the thread in the column `from`.
+  stack,        ///< An attribution of the stack in the column `from`; the data column's name selects which.
+  call_stack,   ///< An attribution of the stack of the API call in the column `from`, selected in the same way.
+  call_name,    ///< The function of the API call in the column `from`.
+  block         ///< A value of a block: see `add_block` in parquet.cpp.
 };
 
 struct data_column {
   std::string_view name;
   parquet_type type = parquet_type::integer;
-  std::string_view from;  ///< Names of columns, divided by '|': the first that the table has.
+  std::string_view from;  ///< Names of columns, separated by '|'; the first one that the table has is used.
   std::string_view about;
   column_source source = column_source::same;
 };
 
 enum class data_rows : std::uint8_t {
-  events,   ///< All events: rows of several tables of `sluice query`.
-  rows,     ///< Rows of the table of `sluice query` that `from` names.
-  blocks,   ///< Blocks, each from birth to death.
-  figures,  ///< Rows of the table of figures that `from` names.
+  events,   ///< One row per event: the rows of several tables of `sluice query`.
+  rows,     ///< The rows of the table of `sluice query` that `data_table::from` names.
+  blocks,   ///< One row per block, from its allocation to its free.
+  metrics,  ///< The rows of the metric table that `data_table::from` names.
 };
 
 struct data_table {
@@ -46,10 +46,10 @@ struct data_table {
   std::span<const data_column> columns;
 };
 
-/// In the order in which they are written.
+/// Returns the tables in the order in which they are written.
 [[nodiscard]] std::span<const data_table> data_tables();
 
-/// The tables as Markdown: schema.md.
+/// Returns the description of the tables as Markdown, which is the content of schema.md.
 [[nodiscard]] std::string data_set_schema_text();
 
 }  // namespace sluice::exports

@@ -1,4 +1,4 @@
-// Where no programs can be started, as in a page of a browser: data sets need one.
+// For platforms that cannot start programs, such as a browser: data sets need one.
 #include "core/export/formats.hpp"
 
 namespace sluice::exports {
@@ -6,7 +6,8 @@ namespace sluice::exports {
 output_shape shape_of_parquet(const options& /*wanted*/) { return output_shape::data_set; }
 
 result<void> write_parquet(job& /*what*/, output& /*to*/) {
-  return fail(error_code::unavailable, "a page cannot write a data set", {}, "use `sluice export --format parquet`");
+  return fail(error_code::unavailable, "a data set cannot be written in a browser", {},
+              "use `sluice export --format parquet`");
 }
 
 }  // namespace sluice::exports

@@ -1,5 +1,5 @@
-// A data set of Parquet files: TABLE/run=NAME/rank=N/part-0.parquet. data_set.cpp has the tables, write_parquet.py writes
-// the files. Each table is a pass over the rows that it is made of; memory does not grow with the recording.
+// A data set of Parquet files: TABLE/run=NAME/rank=N/part-0.parquet. data_set.cpp defines the tables, write_parquet.py
+// writes the files. Each table takes one pass over its source rows; memory does not grow with the recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 #include "core/export/parquet/partitions.hpp"
 #include "core/export/parquet/recording_parts.hpp"
 #include "core/export/table_rows.hpp"
-#include "core/figures/listed_block.hpp"
-#include "core/figures/unfreed.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/query/sql/figure_tables.hpp"
+#include "core/metrics/listed_block.hpp"
+#include "core/metrics/unfreed.hpp"
+#include "core/query/sql/metric_tables.hpp"
 #include "core/trace/model/words.hpp"
 
 namespace sluice::exports {
@@ -23,7 +23,7 @@ namespace {
 using query::text_role;
 using trace::row_type;
 
-/// Rows that only help to read others: checkpoints, clocks, and what is known of other rows.
+/// Rows that only support others: checkpoints, clocks, and attributes of other rows.
 constexpr std::array not_events = {row_type::checkpoint,   row_type::live_block, row_type::clock_anchor,
                                    row_type::watermark,    row_type::attribute,  row_type::link,
                                    row_type::transfer_part};
@@ -36,7 +36,7 @@ std::string run_of(job& what) {
 
 class data_set {
  public:
-  data_set(job& what, recording_parts& parts, const analysis::chunk_index& chunks, parquet_process& to)
+  data_set(job& what, recording_parts& parts, const index::chunk_index& chunks, parquet_process& to)
       : what_(what),
         parts_(parts),
         texts_(what),
@@ -66,8 +66,8 @@ class data_set {
         return write_rows(table, *query::find_table(table.from));
       case data_rows::blocks:
         return write_blocks();
-      case data_rows::figures:
-        return write_figures(table);
+      case data_rows::metrics:
+        return write_metrics(table);
     }
     return {};
   }
@@ -91,16 +91,16 @@ class data_set {
   }
 
   result<void> write_blocks() {
-    const analysis::cut_end end(what_.trace());
-    return parts_.for_each([&](const analysis::index& part, analysis::time_range covered) -> result<void> {
+    const metrics::cut_end end(what_.trace());
+    return parts_.for_each([&](const index::event_store& part, time_range covered) -> result<void> {
       const auto facts = part.tensors(what_.trace());
       const auto blocks = part.memory().blocks();
       for (std::size_t i = 0; i < blocks.size(); ++i) {
-        const analysis::block_record& each = blocks[i];
+        const index::block_record& each = blocks[i];
         if (!each.allocated || !covered.holds(each.born) || !takes(each)) continue;
-        const auto category = i < facts->categories.size() ? facts->categories[i] : analysis::block_category{};
+        const auto category = i < facts->categories.size() ? facts->categories[i] : index::block_category{};
         row_batch& to = files_.of(ranks_.of(raw(each.process)));
-        add_block(each, category, part.touches(), analysis::is_unfreed(each, end), to);
+        add_block(each, category, part.touches(), metrics::is_unfreed(each, end), to);
         what_.count_rows(1);
         if (auto done = files_.row_done(to); !done) return done;
       }
@@ -108,8 +108,8 @@ class data_set {
     });
   }
 
-  /// The block lived in the range, and names the subjects.
-  [[nodiscard]] bool takes(const analysis::block_record& block) const {
+  /// True if the block was live in the range and matches the subjects.
+  [[nodiscard]] bool takes(const index::block_record& block) const {
     const options& wanted = what_.wanted();
     if (wanted.range && !block.live_in(what_.range())) return false;
     const auto names = [&](const subject& one) {
@@ -140,9 +140,9 @@ class data_set {
   }
 
   /// The cells of a block, in the order of its columns in data_set.cpp.
-  void add_block(const analysis::block_record& block, const analysis::block_category& category,
-                 const analysis::touch_index& touches, bool unfreed, row_batch& to) {
-    analysis::listed_block uses;
+  void add_block(const index::block_record& block, const index::block_category& category,
+                 const index::touch_index& touches, bool unfreed, row_batch& to) {
+    metrics::listed_block uses;
     if (!touches.empty()) uses.set_uses(touches.of(block));
     const auto id = [&](std::uint64_t of) { of == 0 ? to.add_null() : to.add(static_cast<std::int64_t>(of)); };
     const auto time = [&](trace::time_ns of) { of == trace::unknown_time ? to.add_null() : to.add(of); };
@@ -158,7 +158,7 @@ class data_set {
     number(block.bytes);
     text(trace::word_of(block.layer));
     text(trace::word_of(block.kind));
-    text(category.what == analysis::category::none ? std::string_view() : analysis::category_name(category.what));
+    text(category.what == index::category::none ? std::string_view() : index::category_name(category.what));
     text(what_.tables().text(block.name));
     id(raw(block.process));
     id(raw(block.device));
@@ -176,15 +176,15 @@ class data_set {
     to.end_row();
   }
 
-  result<void> write_figures(const data_table& table) {
-    const auto all = query::figure_tables();
-    const query::figure_table& from =
-        *std::find_if(all.begin(), all.end(), [&](const query::figure_table& each) { return each.name == table.from; });
+  result<void> write_metrics(const data_table& table) {
+    const auto all = query::metric_tables();
+    const query::metric_table& from =
+        *std::find_if(all.begin(), all.end(), [&](const query::metric_table& each) { return each.name == table.from; });
     const auto made = from.make(parts_.context(), from.ranged ? what_.wanted().range : std::nullopt);
     if (!made) return tl::unexpected(made.error());
     const auto place_of = [&](std::string_view name) {
       const auto found = std::find_if(from.columns.begin(), from.columns.end(),
-                                      [&](const query::figure_column& each) { return each.name == name; });
+                                      [&](const query::metric_column& each) { return each.name == name; });
       return static_cast<std::size_t>(found - from.columns.begin());
     };
     std::string scratch;
@@ -217,10 +217,10 @@ class data_set {
 
   job& what_;
   recording_parts& parts_;
-  text_book texts_;
+  string_table texts_;
   id_texts names_;
   calls calls_;
-  rank_book ranks_;
+  rank_table ranks_;
   partitions files_;
 };
 
@@ -230,13 +230,13 @@ output_shape shape_of_parquet(const options& /*wanted*/) { return output_shape::
 
 result<void> write_parquet(job& what, output& to) {
   if (!what.wanted().tables.empty())
-    return fail(error_code::invalid_argument, "a data set always has all tables", "--table", "leave --table out");
-  const rank_book ranks(what.tables());
+    return fail(error_code::invalid_argument, "a data set always has all tables", "--table", "omit --table");
+  const rank_table ranks(what.tables());
   for (const std::int64_t rank : ranks.all()) {
     const std::string partition = fmt::format("run={}/rank={}", partition_value(run_of(what)), rank);
     if (to.is_taken("events/" + partition))
       return fail(error_code::invalid_argument, fmt::format("the data set already has {}", partition), "-o",
-                  "--force replaces it, --run names another run");
+                  "use --force to replace it, or --run to choose another run");
   }
   auto process = parquet_process::start(to.path());
   if (!process) return tl::unexpected(process.error());

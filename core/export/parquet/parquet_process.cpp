@@ -74,7 +74,7 @@ result<parquet_process> parquet_process::start(const std::string& folder) {
   }
   const auto said = made.hear();
   if (said && said->starts_with("ready ")) return made;
-  return tl::unexpected(unavailable(said ? "needs pyarrow 11 or later, which python3 does not have"
+  return tl::unexpected(unavailable(said ? "needs pyarrow 11 or later, which python3 does not find"
                                          : "needs Python with pyarrow, and python3 fails: " + made.failure().message));
 }
 
@@ -106,9 +106,9 @@ std::optional<std::string> parquet_process::hear() {
 
 error parquet_process::failure() {
   if (const auto said = hear()) return failure(*said);
-  // It died without a word. The last line that it complained with says most.
+  // The process ended without a reply. The last line of its standard error is the most specific.
   std::ifstream complaints(errors_->path());
-  std::string line, last = "it ended without saying why";
+  std::string line, last = "it ended without an error message";
   while (std::getline(complaints, line))
     if (!line.empty()) last = line;
   return {error_code::io, "the Python process that writes Parquet failed: " + last, "python3", error::no_offset, ""};

@@ -7,11 +7,11 @@
 namespace sluice::exports {
 namespace {
 
-/// DuckDB reads a file by row groups, a thread each, and makes them of 122,880 rows itself.
+/// DuckDB reads a file by row groups, one thread each, and writes groups of 122,880 rows itself.
 constexpr std::size_t rows_in_group = 122'880;
-/// Of all ranks together. Vectors that grow take up to twice as much.
-constexpr std::size_t most_held = 64'000'000;
-/// With fewer ranks the memory of what was written is used again.
+/// The most bytes held for all ranks together. Growing vectors take up to twice as much.
+constexpr std::size_t max_held = 64'000'000;
+/// Up to this many ranks, the memory of written batches is reused.
 constexpr std::size_t few_ranks = 4;
 
 }  // namespace
@@ -31,7 +31,7 @@ std::string partition_value(std::string_view value) {
 
 // --- ranks ----------------------------------------------------------------------------------------------------------
 
-rank_book::rank_book(const trace::tables& of) {
+rank_table::rank_table(const trace::tables& of) {
   for (const trace::process_row& row : of.processes.rows())
     if (row.rank >= 0) ranks_.push_back(row.rank);
   const bool ranked = !ranks_.empty();
@@ -49,19 +49,19 @@ rank_book::rank_book(const trace::tables& of) {
   for (const trace::stream_row& row : of.streams.rows()) note(row.device, row.process);
 }
 
-std::int64_t rank_book::of(std::uint64_t process) const {
+std::int64_t rank_table::of(std::uint64_t process) const {
   const auto found = of_process_.find(process);
   return found == of_process_.end() ? of_job() : found->second;
 }
 
-std::int64_t rank_book::of_device(std::uint64_t device) const {
+std::int64_t rank_table::of_device(std::uint64_t device) const {
   const auto found = of_device_.find(device);
   return found == of_device_.end() ? of_job() : found->second;
 }
 
 // --- rows -----------------------------------------------------------------------------------------------------------
 
-partitions::partitions(parquet_process& to, const text_book& texts, std::string_view run, const rank_book& ranks)
+partitions::partitions(parquet_process& to, const string_table& texts, std::string_view run, const rank_table& ranks)
     : to_(to), texts_(texts), run_(partition_value(run)), ranks_(ranks) {}
 
 result<void> partitions::begin(const data_table& table) {
@@ -85,7 +85,7 @@ row_batch& partitions::of(std::int64_t rank) {
 result<void> partitions::row_done(row_batch& added) {
   held_ += row_bytes_;
   if (added.rows() >= rows_in_group) return write(last_rank_, added);
-  return held_ < most_held ? result<void>{} : write_largest();
+  return held_ < max_held ? result<void>{} : write_largest();
 }
 
 result<void> partitions::write_largest() {

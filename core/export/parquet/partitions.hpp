@@ -9,24 +9,24 @@
 
 namespace sluice::exports {
 
-/// The name of a folder for a value, `run=...`, as Hive writes it: other characters than letters, digits, '.', '-' and
-/// '_' become %XX.
+/// Encodes a value for a folder name such as `run=...` as Hive does: characters other than letters, digits, '.', '-'
+/// and '_' become %XX.
 [[nodiscard]] std::string partition_value(std::string_view value);
 
-/// Tells the rank of each process and device of a recording. Immutable.
-class rank_book {
+/// Maps the processes and devices of a recording to ranks. Immutable.
+class rank_table {
  public:
-  /// What belongs to no rank of a recording that has ranks.
+  /// Stands for no rank: data of a recording with ranks that belongs to none of them, or to several.
   static constexpr std::int64_t none = -1;
-  explicit rank_book(const trace::tables& of);
+  explicit rank_table(const trace::tables& of);
 
-  /// The rank of a process. A recording without ranks is all of rank 0. Of no process: `of_job`.
+  /// Returns the rank of a process; 0 in a recording without ranks. For an unknown process, returns `of_job()`.
   [[nodiscard]] std::int64_t of(std::uint64_t process) const;
-  /// The rank that alone uses a device; else `of_job`.
+  /// Returns the rank of a device that only one rank uses; for other devices, returns `of_job()`.
   [[nodiscard]] std::int64_t of_device(std::uint64_t device) const;
-  /// The rank of what is about all of the recording: `none` if there are several.
+  /// Returns the rank for data about the whole recording: the only rank, or `none` if there are several.
   [[nodiscard]] std::int64_t of_job() const { return ranks_.size() == 1 ? ranks_.front() : none; }
-  /// All but `none`, sorted; at least one.
+  /// Returns all ranks except `none`, sorted. There is at least one.
   [[nodiscard]] const std::vector<std::int64_t>& all() const { return ranks_; }
 
  private:
@@ -35,18 +35,20 @@ class rank_book {
   std::unordered_map<std::uint64_t, std::int64_t> of_device_;
 };
 
-/// Collects the rows of a table by rank, and writes each as TABLE/run=NAME/rank=N/part-0.parquet. Holds some 100 MB.
+/// Collects the rows of a table separately for each rank, and writes those of a rank to
+/// TABLE/run=NAME/rank=N/part-0.parquet. Takes some 100 MB of memory.
 class partitions {
  public:
   /// `to` and `texts` must outlive this object.
-  partitions(parquet_process& to, const text_book& texts, std::string_view run, const rank_book& ranks);
+  partitions(parquet_process& to, const string_table& texts, std::string_view run, const rank_table& ranks);
 
-  /// Begins a table. Its columns must outlive this object.
+  /// Begins a table. The columns of `table` must outlive this object.
   [[nodiscard]] result<void> begin(const data_table& table);
-  /// Where the next row of a rank goes. Call `row_done` after `end_row`, before another call of this.
+  /// Returns the batch to which the next row of a rank must be added. After `end_row`, and before the next call of this
+  /// function, call `row_done`.
   [[nodiscard]] row_batch& of(std::int64_t rank);
   [[nodiscard]] result<void> row_done(row_batch& added);
-  /// Writes what is left. Each rank of the recording gets a file, if only an empty one.
+  /// Writes the remaining rows. Each rank of the recording gets a file, even if the rank has no rows.
   [[nodiscard]] result<void> end();
 
  private:
@@ -54,15 +56,15 @@ class partitions {
   [[nodiscard]] result<void> write_largest();
 
   parquet_process& to_;
-  const text_book& texts_;
+  const string_table& texts_;
   const std::string run_;
-  const rank_book& ranks_;
+  const rank_table& ranks_;
   const data_table* table_ = nullptr;
   std::map<std::int64_t, row_batch> batches_;
   std::int64_t last_rank_ = 0;
-  row_batch* last_ = nullptr;  ///< That of `last_rank_`.
+  row_batch* last_ = nullptr;  ///< The batch of `last_rank_`.
   std::size_t row_bytes_ = 0;
-  std::size_t held_ = 0;  ///< Bytes of all batches.
+  std::size_t held_ = 0;  ///< The total size of all batches in bytes.
   batch_encoder encoder_;
 };
 

@@ -7,23 +7,23 @@
 namespace sluice::exports {
 namespace {
 
-/// More at once take more memory, some 100 bytes an event; fewer read blocks that live long more often.
+/// Larger parts take more memory, some 100 bytes an event; smaller ones read long-lived blocks more often.
 constexpr std::uint64_t events_at_once = 300'000;
 
 }  // namespace
 
 result<recording_parts> recording_parts::open(job& what) {
   std::shared_ptr<const trace::snapshot> trace(std::shared_ptr<void>(), &what.trace());
-  const auto summed = analysis::summed_up(trace, {.cancelled = [&what] { return what.cancelled().load(); }});
+  const auto summed = summary::summed_up(trace, {.cancelled = [&what] { return what.cancelled().load(); }});
   if (!summed) return tl::unexpected(summed.error());
   recording_parts made;
   made.context_ = std::make_unique<query::sql_context>();
   query::sql_context& context = *made.context_;
   context.trace = *summed;
-  context.frames = std::make_unique<symbols::frame_book>(symbols::options_for(what.trace()));
+  context.frames = std::make_unique<symbols::frame_cache>(symbols::options_for(what.trace()));
   context.cancelled = &what.cancelled();
   if (context.whole() == nullptr) return made;
-  auto sections = analysis::section_reader::open(*summed, context.steps);
+  auto sections = summary::section_reader::open(*summed, context.steps);
   if (sections)
     made.sections_ = std::move(*sections);
   else if (sections.error().code != error_code::not_found)
@@ -31,18 +31,18 @@ result<recording_parts> recording_parts::open(job& what) {
   return made;
 }
 
-result<const analysis::chunk_index*> recording_parts::chunks() {
+result<const index::chunk_index*> recording_parts::chunks() {
   if (sections_) return sections_->whole()->chunks.get();
-  const analysis::index* all = context_->analysed();
+  const index::event_store* all = context_->analysed();
   if (all == nullptr) return tl::unexpected(context_->stop_reason());
   return &all->chunks();
 }
 
 result<void> recording_parts::for_each(const visitor& visit) {
   if (!sections_) {
-    const analysis::index* all = context_->analysed();
+    const index::event_store* all = context_->analysed();
     if (all == nullptr) return tl::unexpected(context_->stop_reason());
-    return visit(*all, analysis::all_time);
+    return visit(*all, all_time);
   }
   const std::size_t count = sections_->sections().size();
   for (std::size_t first = 0, last = 0; first < count; first = last + 1) {
@@ -51,7 +51,7 @@ result<void> recording_parts::for_each(const visitor& visit) {
     while (last + 1 < count && events + sections_->sections().events(last + 1) <= events_at_once)
       events += sections_->sections().events(++last);
     const auto part =
-        sections_->index_of(first, last, analysis::section_scope::everything, [this] { return !context_->stopped(); });
+        sections_->index_of(first, last, index::section_scope::everything, [this] { return !context_->stopped(); });
     if (!part) return tl::unexpected(part.error());
     if (auto done = visit(**part, sections_->run_of(first, last)); !done) return done;
   }

@@ -9,24 +9,25 @@
 
 namespace sluice::exports {
 
-/// A recording as indexes of parts, one after another: sections if the file has them, else one of everything.
+/// A recording as a sequence of indexes: of a few sections each if the file has sections, else one index of everything.
 class recording_parts {
  public:
-  /// A large recording without a summary gets one first. Errors: cancelled, io, corrupt.
+  /// Opens the recording of an export. Summarizes a large recording that has no summary. Errors: cancelled, io,
+  /// corrupt.
   [[nodiscard]] static result<recording_parts> open(job& what);
 
-  /// What tables of figures are made from.
+  /// Returns the context that functions of metric tables need.
   [[nodiscard]] query::sql_context& context() { return *context_; }
-  /// The chunks of the recording. Errors: cancelled.
-  [[nodiscard]] result<const analysis::chunk_index*> chunks();
-  /// Calls `visit` with the index of each part and the times that it covers, in order. Errors: cancelled, io, corrupt,
-  /// and those of `visit`.
-  using visitor = std::function<result<void>(const analysis::index& part, analysis::time_range covered)>;
+  /// Returns the chunks of the recording. Errors: cancelled.
+  [[nodiscard]] result<const index::chunk_index*> chunks();
+  /// Calls `visit` with the index of each part and the time range that it covers, in order. Errors: cancelled, io,
+  /// corrupt, and those of `visit`.
+  using visitor = std::function<result<void>(const index::event_store& part, time_range covered)>;
   [[nodiscard]] result<void> for_each(const visitor& visit);
 
  private:
   std::unique_ptr<query::sql_context> context_;
-  std::shared_ptr<const analysis::section_reader> sections_;  ///< Null: the file has none.
+  std::shared_ptr<const summary::section_reader> sections_;  ///< Null if the file has no sections.
 };
 
 }  // namespace sluice::exports

@@ -35,7 +35,7 @@ void batch_encoder::add_bits(std::size_t rows, const std::function<bool(std::siz
   add(bits);
 }
 
-void batch_encoder::add_texts(const row_batch::column& of, const text_book& texts) {
+void batch_encoder::add_texts(const row_batch::column& of, const string_table& texts) {
   codes_.resize(texts.size());
   ++time_;
   std::vector<std::byte>& codes = fresh();
@@ -46,7 +46,7 @@ void batch_encoder::add_texts(const row_batch::column& of, const text_book& text
   append(offsets, &end, sizeof end);
   for (std::size_t i = 0; i < of.values.size(); ++i) {
     if (of.known[i] == 0) continue;
-    const auto number = static_cast<text_book::number>(of.values[i]);
+    const auto number = static_cast<string_table::number>(of.values[i]);
     if (codes_[number].time != time_) {
       codes_[number] = {time_, count++};
       const std::string_view text = texts[number];
@@ -62,7 +62,7 @@ void batch_encoder::add_texts(const row_batch::column& of, const text_book& text
 }
 
 batch_encoder::buffers batch_encoder::encode(const row_batch& rows, std::span<const data_column> columns,
-                                             const text_book& texts) {
+                                             const string_table& texts) {
   parts_.clear();
   used_ = 0;
   for (std::size_t c = 0; c < columns.size(); ++c) {

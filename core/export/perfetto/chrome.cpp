@@ -1,5 +1,5 @@
-// Chrome's trace format with torch.profiler's categories and arguments, for tools that read either, and so that our
-// importer reads the same content back. Times are decimal microseconds with ns precision.
+// Chrome's trace format with torch.profiler's categories and arguments, for tools that read either, and so that Sluice
+// can import it without loss. Times are decimal microseconds with ns precision.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -149,7 +149,7 @@ class chrome_writer {
 
   // --- pieces of the text -------------------------------------------------------------------------------------------
 
-  /// Begins an event. Its text is in `event_` until `end`.
+  /// Starts an event. Its text is in `event_` until `end`.
   void begin(char phase, std::string_view category, std::string_view name, time_ns time) {
     event_ = first_ ? "\n" : ",\n";
     first_ = false;
@@ -184,7 +184,7 @@ class chrome_writer {
 
   // --- numbers for processes and threads ----------------------------------------------------------------------------
 
-  /// `wanted` if it is not in `taken` and viewers accept it (32 bits; tid 0 is one thread for all processes).
+  /// Returns `wanted` if it is not in `taken` and viewers accept it (32 bits; tid 0 is one thread for all processes).
   std::uint64_t own_number(std::uint64_t wanted, std::set<std::uint64_t>& taken, std::uint64_t least = 1) {
     const bool kept = wanted >= least && wanted < first_made && taken.insert(wanted).second;
     return kept ? wanted : next_made_++;
@@ -282,7 +282,7 @@ class chrome_writer {
     });
   }
 
-  /// Writes what all device work has in common. Leaves the arguments open.
+  /// Writes the fields common to all device work. Leaves the arguments open.
   template <class Row>
   void begin_work(const Row& row, std::string_view category, std::string_view name) {
     begin('X', category, name, row.time);
@@ -332,7 +332,7 @@ class chrome_writer {
     });
   }
 
-  /// Of managed memory, which the driver moves and nobody called for. The format knows them as copies.
+  /// Writes migrations of managed memory, which the driver starts without a call. The format has them as copies.
   result<void> migrations() {
     return what_.for_each<trace::migration_event>([&](const trace::migration_event& row) -> result<void> {
       begin('X', "gpu_memcpy", fmt::format("Memcpy {} (Managed -> Managed)", copy_word(row.direction)), row.time);
@@ -398,7 +398,7 @@ class chrome_writer {
     return end();
   }
 
-  /// Collects which arrows begin and end at each range, to write them next to it, as torch.profiler does.
+  /// Collects the arrows that start and end at each range, to write them next to it, as torch.profiler does.
   result<void> collect_links() {
     return what_.for_each<trace::link_event>([&](const trace::link_event& row) {
       if (row.kind != trace::link_kind::flow) return;
@@ -424,19 +424,19 @@ class chrome_writer {
 
   result<void> pools() {
     return what_.for_each<trace::pool_event>([&](const trace::pool_event& row) -> result<void> {
-      const std::string name(what_.text(analysis::pool_label(row.pool, what_.tables()), text_role::plain));
+      const std::string name(what_.text(index::pool_label(row.pool, what_.tables()), text_role::plain));
       auto done = counter(row.process, name + " reserved", row.time, std::to_string(row.reserved));
       return done ? counter(row.process, name + " used", row.time, std::to_string(row.used)) : done;
     });
   }
 
-  /// The totals are per process, layer and kind of memory, as for the format's counters and instants.
+  /// Totals are per process, layer and kind of memory, as in the format's counters and instants.
   using total_key = std::tuple<trace::process_id, trace::layer, trace::memory_kind, trace::device_id>;
   struct total {
     std::uint64_t bytes = 0;
     time_ns changed = 0;
-    bool has_instant = false;  ///< By an instant.
-    bool written = true;       ///< Changes at one time are merged into one.
+    bool has_instant = false;  ///< Written by an instant.
+    bool written = true;       ///< Changes at the same time are merged into one.
   };
 
   result<void> write_total(const total_key& key, total& now) {
@@ -462,7 +462,7 @@ class chrome_writer {
       now.changed = change.time;
       now.written = is_framework || !shown;
       if (!is_framework || !shown) return {};
-      // What was there before has no instant of its own: the first total counts it.
+      // Blocks from before the recording have no instant of their own: the first total includes them.
       if (change.born && change.before && !now.has_instant) return {};
       now.has_instant = true;
       return instant(change, now.bytes);
@@ -474,7 +474,7 @@ class chrome_writer {
     return done;
   }
 
-  /// Of memory that was there before and of which nothing else is written.
+  /// Writes memory from before the recording if nothing else is written about it.
   result<void> base(const total_key& key, const total& now) {
     const auto& [process, layer, kind, device] = key;
     if (layer != trace::layer::framework || now.has_instant || now.bytes == 0) return {};
@@ -488,21 +488,21 @@ class chrome_writer {
   result<void> instant(const block_change& change, std::uint64_t in_use) {
     begin('i', "cpu_instant_event", "[memory]", change.time);
     on_thread(change.process, change.thread);
-    const bool host = analysis::is_host_resident(change.kind);
+    const bool host = index::is_host_resident(change.kind);
     event_ += fmt::format(R"(,"s":"t","args":{{"Total Allocated":{},"Bytes":{}{},"Device Id":{},"Device Type":{})",
                           in_use, change.born ? "" : "-", change.bytes,
                           host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)), host ? 0 : 1);
-    // Readers tell blocks apart by their addresses, and by their sizes where there are none.
+    // Readers identify blocks by their addresses, or by their sizes if there are none.
     if (change.address != 0) number("Addr", change.address);
     return end("}");
   }
 
-  /// What could not be allocated.
+  /// Writes failed allocations.
   result<void> failures() {
     return what_.for_each<trace::alloc_failed_event>([&](const trace::alloc_failed_event& row) -> result<void> {
       begin('i', "cpu_instant_event", "[OutOfMemory]", row.time);
       on_thread(row.process, row.thread);
-      const bool host = analysis::is_host_resident(row.kind);
+      const bool host = index::is_host_resident(row.kind);
       event_ += fmt::format(R"(,"s":"t","args":{{"Bytes":{},"Device Id":{},"Device Type":{}}})", row.bytes,
                             host ? -1 : static_cast<std::int64_t>(ordinal_of(row.device)), host ? 0 : 1);
       return end();
@@ -523,7 +523,7 @@ class chrome_writer {
     result<void> done;
     for (const trace::process_row& row : what_.tables().processes.rows()) {
       std::string text(what_.text(row.command, text_role::arguments));
-      if (text.empty()) text = what_.text(analysis::process_label(row.id, what_.tables()), text_role::plain);
+      if (text.empty()) text = what_.text(index::process_label(row.id, what_.tables()), text_role::plain);
       if (done) done = name("process_name", pid_of(row.id), 0, text);
     }
     for (const trace::device_row& row : what_.tables().devices.rows())
@@ -535,7 +535,7 @@ class chrome_writer {
     for (const trace::stream_row& row : what_.tables().streams.rows())
       if (done)
         done = name("thread_name", device_number(row.device), streams_.at(row.id),
-                    what_.text(analysis::stream_label(row.id, what_.tables()), text_role::plain));
+                    what_.text(index::stream_label(row.id, what_.tables()), text_role::plain));
     return done;
   }
 

@@ -71,11 +71,11 @@ struct slice {
   trace::string_id category{};
   const char* fixed_category = nullptr;
   std::uint64_t call = 0, work_of = 0;
-  std::array<perfetto_figure, 8> figures;
-  std::uint8_t figure_count = 0;
+  std::array<perfetto_metric, 8> metrics;
+  std::uint8_t metric_count = 0;
 
-  void figure(std::string_view what, std::uint64_t value) {
-    if (figure_count < figures.size()) figures[figure_count++] = {what, value};
+  void metric(std::string_view what, std::uint64_t value) {
+    if (metric_count < metrics.size()) metrics[metric_count++] = {what, value};
   }
 };
 
@@ -120,7 +120,7 @@ class perfetto_writer {
     for (const trace::process_row& row : what_.tables().processes.rows()) {
       const std::int32_t pid = pids_[row.id] = own_number(row.pid, raw(row.id), taken);
       std::string name(what_.text(row.command, text_role::arguments));
-      if (name.empty()) name = what_.text(analysis::process_label(row.id, what_.tables()), text_role::plain);
+      if (name.empty()) name = what_.text(index::process_label(row.id, what_.tables()), text_role::plain);
       if (row.rank >= 0) name += fmt::format(", rank {}", row.rank);
       out_.process_track(uuid_of({place::process, raw(row.id)}), pid, name);
     }
@@ -135,11 +135,11 @@ class perfetto_writer {
     switch (key.of) {
       case place::thread:
         return std::string(
-            what_.text(analysis::thread_label(static_cast<trace::thread_id>(key.id), tables), text_role::plain));
+            what_.text(index::thread_label(static_cast<trace::thread_id>(key.id), tables), text_role::plain));
       case place::stream: {
         const trace::stream_row* row = tables.streams.find(static_cast<trace::stream_id>(key.id));
         const std::string name(
-            what_.text(analysis::stream_label(static_cast<trace::stream_id>(key.id), tables), text_role::plain));
+            what_.text(index::stream_label(static_cast<trace::stream_id>(key.id), tables), text_role::plain));
         return row == nullptr ? name : name + ", " + device_name(row->device, what_);
       }
       case place::device:
@@ -174,7 +174,7 @@ class perfetto_writer {
 
   // --- slices -------------------------------------------------------------------------------------------------------
 
-  /// Collects all links first: both ends of an arrow must be known when written. A range may have several.
+  /// Collects all links first: both ends of an arrow must be known when it is written. A range may have several.
   result<void> collect_links() {
     return what_.for_each<trace::link_event>([&](const trace::link_event& row) {
       if (row.kind != trace::link_kind::flow) return;
@@ -220,49 +220,49 @@ class perfetto_writer {
     made.name = row.name;
     made.fixed_category = "call";
     if (row.correlation != 0) made.call = raw(row.id);
-    if (row.status != 0) made.figure("result", static_cast<std::uint64_t>(row.status));
-    if (row.bytes != 0) made.figure("bytes", row.bytes);
+    if (row.status != 0) made.metric("result", static_cast<std::uint64_t>(row.status));
+    if (row.bytes != 0) made.metric("bytes", row.bytes);
   }
   template <class Row>
   static void fill_work(slice& made, const Row& row) {
     made.track = {place::stream, raw(row.stream)};
     made.work_of = raw(row.call);
-    if (row.correlation != 0) made.figure("correlation", row.correlation);
+    if (row.correlation != 0) made.metric("correlation", row.correlation);
   }
   static void fill(slice& made, const trace::kernel_event& row) {
     fill_work(made, row);
     made.name = row.name;
     made.is_kernel = true;
     made.fixed_category = "kernel";
-    made.figure("blocks", std::uint64_t{row.grid_x} * row.grid_y * row.grid_z);
-    made.figure("threads of a block", std::uint64_t{row.block_x} * row.block_y * row.block_z);
-    made.figure("registers", row.registers);
-    made.figure("shared memory, bytes", row.static_shared + row.dynamic_shared);
+    made.metric("blocks", std::uint64_t{row.grid_x} * row.grid_y * row.grid_z);
+    made.metric("threads of a block", std::uint64_t{row.block_x} * row.block_y * row.block_z);
+    made.metric("registers", row.registers);
+    made.metric("shared memory, bytes", row.static_shared + row.dynamic_shared);
   }
   static void fill(slice& made, const trace::transfer_event& row) {
     static constexpr std::array names = {"Copy",           "Copy host to device", "Copy device to host",
-                                         "Copy in device", "Copy of a peer",      "Copy host to host"};
+                                         "Copy in device", "Copy from peer",      "Copy host to host"};
     fill_work(made, row);
     made.fixed_name = names[static_cast<std::size_t>(row.direction)];
     made.fixed_category = "copy";
-    made.figure("bytes", row.bytes);
+    made.metric("bytes", row.bytes);
     if (row.end > row.time) {
       const double rate =
           1e9 * static_cast<double>(row.bytes) / static_cast<double>(saturating_difference(row.end, row.time));
-      if (rate < 1e18) made.figure("bytes/s", static_cast<std::uint64_t>(rate));
+      if (rate < 1e18) made.metric("bytes/s", static_cast<std::uint64_t>(rate));
     }
   }
   static void fill(slice& made, const trace::memset_event& row) {
     fill_work(made, row);
     made.fixed_name = "Memset";
     made.fixed_category = "memset";
-    made.figure("bytes", row.bytes);
+    made.metric("bytes", row.bytes);
   }
   static void fill(slice& made, const trace::migration_event& row) {
     made.track = {place::device, raw(row.device)};
     made.fixed_name = row.direction == trace::direction::d2h ? "Migration to host" : "Migration to device";
     made.fixed_category = "migration";
-    made.figure("bytes", row.bytes);
+    made.metric("bytes", row.bytes);
   }
   static void fill(slice& made, const trace::sync_event& row) {
     static constexpr std::array names = {"Wait", "Wait for event", "Wait for stream", "Wait for context",
@@ -275,13 +275,13 @@ class perfetto_writer {
     made.track = {place::stream, raw(row.stream)};
     made.fixed_name = "Graph";
     made.fixed_category = "graph";
-    made.figure("graph", raw(row.graph));
+    made.metric("graph", raw(row.graph));
   }
   static void fill(slice& made, const trace::file_io_event& row) {
     if (row.thread == trace::thread_id::none) made.track = {place::files, raw(row.process)};
     made.name = row.file;
     made.fixed_category = "file";
-    made.figure("bytes", row.bytes);
+    made.metric("bytes", row.bytes);
   }
 
   /// Ends the slices in a lane that have ended by `time`, the innermost first.
@@ -322,7 +322,7 @@ class perfetto_writer {
     of.work_of = item.work_of;
     if (const auto known = links_from_.find(item.order); known != links_from_.end()) of.flows = known->second;
     if (const auto known = links_to_.find(item.order); known != links_to_.end()) of.flow_ends = known->second;
-    of.figures = {item.figures.data(), item.figure_count};
+    of.metrics = {item.metrics.data(), item.metric_count};
     out_.begin_slice(of);
     lanes[which].ends.push_back(item.end);
   }
@@ -384,7 +384,7 @@ class perfetto_writer {
     });
     if (!done) return done;
     done = what_.for_each<trace::pool_event>([&](const trace::pool_event& row) -> result<void> {
-      const std::string name(what_.text(analysis::pool_label(row.pool, what_.tables()), text_role::plain));
+      const std::string name(what_.text(index::pool_label(row.pool, what_.tables()), text_role::plain));
       const std::uint64_t parent = parent_of(row.process);
       const auto both = {std::tuple(place::pool_reserved, " reserved", row.reserved),
                          std::tuple(place::pool_used, " used", row.used)};
@@ -397,7 +397,7 @@ class perfetto_writer {
     if (!done) return done;
     return what_.for_each<trace::device_memory_event>([&](const trace::device_memory_event& row) -> result<void> {
       const std::uint64_t track = counter_track({place::free_memory, raw(row.device)}, memory_of(row.device),
-                                                "in use by all", perfetto_unit::bytes);
+                                                "in use by all processes", perfetto_unit::bytes);
       out_.counter(track, stamp_(row.time), static_cast<std::int64_t>(row.total - std::min(row.free, row.total)));
       return out_.outcome();
     });
@@ -410,7 +410,7 @@ class perfetto_writer {
       std::uint64_t bytes = 0;
       bool has_begun = false;  ///< The value at the range's start was written.
       time_ns changed = 0;
-      bool written = true;  ///< Changes at one time are merged into one.
+      bool written = true;  ///< Changes at the same time are merged into one.
     };
     const auto write = [&](level& now) {
       if (!now.written) out_.counter(now.track, stamp_(now.changed), static_cast<std::int64_t>(now.bytes));
@@ -425,7 +425,7 @@ class perfetto_writer {
       const auto [known, fresh] = levels.try_emplace(key);
       level& now = known->second;
       if (fresh) {
-        const std::string name = fmt::format("{} {}", sluice::name_of(change.layer), sluice::name_of(change.kind));
+        const std::string name = fmt::format("{} {}", trace::name_of(change.layer), trace::name_of(change.kind));
         now.track = counter_track({place::memory, levels.size()}, memory_of(change.device), name, perfetto_unit::bytes);
       }
       if (!whole && !now.has_begun && change.time >= begin) {

@@ -8,7 +8,7 @@ namespace {
 using protozero::pbf_writer;
 
 constexpr std::uint32_t sequence = 1;
-constexpr std::size_t most_names = std::size_t{1} << 18;
+constexpr std::size_t max_names = std::size_t{1} << 18;
 
 // Field numbers.
 constexpr std::uint32_t trace_packet = 1;
@@ -148,10 +148,10 @@ std::uint64_t perfetto_packets::intern(names& of, std::string_view text, std::st
 }
 
 void perfetto_packets::forget_names_if_many() {
-  if (categories_.known.size() + events_.known.size() + figures_.known.size() < most_names) return;
+  if (categories_.known.size() + events_.known.size() + metrics_.known.size() < max_names) return;
   categories_.known.clear();
   events_.known.clear();
-  figures_.known.clear();
+  metrics_.known.clear();
   cleared_ = true;
 }
 
@@ -168,16 +168,17 @@ void perfetto_packets::write_event(const event& of, std::uint32_t type) {
     for (const std::uint64_t flow : of.flows) out.add_fixed64(track_event::flow_ids, flow);
     for (const std::uint64_t flow : of.flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
     if (of.call != 0 || of.work_of != 0) {
-      // A terminating flow ends at its first end, but a call may have much work: a graph launch has all of the graph's.
+      // A terminating flow ends at its first end, but a call may have much work: a graph launch has all work of the
+      // graph.
       pbf_writer arrow(out, track_event::legacy_event);
       arrow.add_uint64(legacy_event::bind_id, of.call != 0 ? of.call : of.work_of);
       arrow.add_enum(legacy_event::flow_direction, of.call != 0 ? legacy_event::out_of : legacy_event::into);
     }
-    for (const perfetto_figure& figure : of.figures) {
-      const std::uint64_t name = intern(figures_, figure.name, fresh_);
+    for (const perfetto_metric& metric : of.metrics) {
+      const std::uint64_t name = intern(metrics_, metric.name, fresh_);
       pbf_writer annotation(out, track_event::debug_annotations);
       annotation.add_uint64(1, name);
-      annotation.add_uint64(3, figure.value);
+      annotation.add_uint64(3, metric.value);
     }
   }
   packet_.clear();

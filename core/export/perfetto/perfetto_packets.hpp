@@ -8,24 +8,26 @@
 
 #include "core/export/export.hpp"
 
-/// Our part of Perfetto's protobuf: github.com/google/perfetto, protos/perfetto/trace. Private to core/export.
+/// Writes the part of Perfetto's protobuf format that Sluice uses (github.com/google/perfetto, protos/perfetto/trace).
+/// Private to core/export.
 namespace sluice::exports {
 
 /// A numeric annotation of an event, such as "bytes".
-struct perfetto_figure {
+struct perfetto_metric {
   std::string_view name;
   std::uint64_t value = 0;
 };
 
 enum class perfetto_unit : std::uint8_t { unspecified = 0, nanoseconds = 1, bytes = 3 };
 
-/// Writes one sequence of packets: track descriptors, events on tracks, and names, which are interned by their text.
-/// Times are in ns and must not be negative. Errors are those of the output, and are remembered.
+/// Writes one sequence of packets: track descriptors, events on tracks, and their names, which are interned. Times are
+/// in ns and must not be negative. After an error of the output, `outcome` returns it.
 class perfetto_packets {
  public:
   explicit perfetto_packets(output& to) : to_(to) {}
 
-  /// Relates the clocks at one moment: `boot` is the trace's clock; `real` is ns since 1970, 0 if unknown.
+  /// Writes the values of the clocks at one moment: `boot` is the time on the trace's clock, `real` is in ns since
+  /// 1970, or 0 if unknown.
   void clocks(std::uint64_t boot, std::uint64_t real);
 
   void process_track(std::uint64_t track, std::int32_t pid, std::string_view name);
@@ -38,10 +40,11 @@ class perfetto_packets {
     std::uint64_t track = 0;
     std::uint64_t time = 0;
     std::string_view name, category;
-    std::uint64_t call = 0;     ///< Arrows begin here, to every event with this number as its `work_of`; 0: no arrow.
-    std::uint64_t work_of = 0;  ///< The call whose arrow ends here. An event never has both.
-    std::span<const std::uint64_t> flows, flow_ends;  ///< Arrows by their own ids.
-    std::span<const perfetto_figure> figures;
+    std::uint64_t call = 0;     ///< If not 0, arrows go from this event to each event that has this number as its
+                                ///< `work_of`.
+    std::uint64_t work_of = 0;  ///< If not 0, an arrow from that `call` ends here. An event never has both.
+    std::span<const std::uint64_t> flows, flow_ends;  ///< The ids of other arrows that start, and that end, here.
+    std::span<const perfetto_metric> metrics;
   };
   void begin_slice(const event& of);
   void end_slice(std::uint64_t track, std::uint64_t time);
@@ -52,7 +55,7 @@ class perfetto_packets {
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
 
  private:
-  /// Interned names of one kind, by text. Cleared when there are too many, which the format allows.
+  /// The interned names of one kind. Cleared when there are too many, which the format allows.
   struct names {
     std::unordered_map<std::string, std::uint64_t> known;
     std::uint32_t field = 0;
@@ -64,8 +67,8 @@ class perfetto_packets {
 
   output& to_;
   result<void> outcome_;
-  names categories_{{}, 1}, events_{{}, 2}, figures_{{}, 3};
-  bool cleared_ = true;  ///< The next packet tells the reader to forget all names.
+  names categories_{{}, 1}, events_{{}, 2}, metrics_{{}, 3};
+  bool cleared_ = true;  ///< The next packet must tell the reader to clear all names.
   std::string packet_, event_, fresh_, framed_;
 };
 

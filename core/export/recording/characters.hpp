@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-/// Kinds of characters, independent of the locale, for what reads texts of recordings.
+/// Locale-independent character classes for parsing the texts of recordings.
 namespace sluice::exports {
 
 inline constexpr std::size_t nowhere = std::string_view::npos;
@@ -18,7 +18,7 @@ inline constexpr std::string_view quotes = "'\"`";
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 [[nodiscard]] constexpr bool is_one_of(char c, std::string_view which) { return which.find(c) != nowhere; }
-/// Of names as variables, options, headers and hosts have them.
+/// True for characters that occur in the names of variables, options, headers and hosts.
 [[nodiscard]] constexpr bool is_of_name(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
 
 }  // namespace sluice::exports

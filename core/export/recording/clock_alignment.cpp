@@ -8,29 +8,29 @@
 #include <utility>
 
 #include "core/base/saturating.hpp"
-#include "core/timeline/time_range.hpp"
+#include "core/base/time/time_range.hpp"
 
 namespace sluice::exports {
 namespace {
 
 using trace::time_ns;
 
-constexpr std::uint64_t least_matches = 8;
-constexpr std::size_t least_for_drift = 16;
+constexpr std::uint64_t min_matches = 8;
+constexpr std::size_t min_for_drift = 16;
 /// No machine's clock drifts this fast; NTP corrects at half this rate.
-constexpr double most_drift = 1e-3;
-/// Streams fit others if their collectives end together at most this many times less exactly than those do, taken to be
-/// at least this exact.
+constexpr double max_drift = 1e-3;
+/// Streams fit each other if their collectives end together almost as exactly as the best ones: with at most this many
+/// times their error, which counts as at least `exact_enough`.
 constexpr time_ns as_exact = 4;
 constexpr time_ns exact_enough = 5'000;
-/// Of more streams with collectives of one name, the others do not count.
-constexpr std::size_t most_streams = 16;
-/// Synchronized clocks of machines differ by less.
+/// The most streams with collectives of one name; further streams are ignored.
+constexpr std::size_t max_streams = 16;
+/// Synchronized clocks of two machines differ by less than this.
 constexpr time_ns largest_offset = 500'000'000;
 
 bool is_collective(std::string_view name) {
   constexpr std::array<std::string_view, 3> words = {"ncclDevKernel_", "ncclKernel_", "ncclDevFunc_"};
-  // A mangled name has its length before it.
+  // In a mangled name, the length precedes the name.
   const std::size_t within = name.starts_with("_Z") ? 8 : 1;
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return name.substr(0, within + word.size() - 1).find(word) != std::string_view::npos;
@@ -45,7 +45,7 @@ struct matched_end {
 
 bool earlier(const matched_end& a, const matched_end& b) { return a.time < b.time; }
 
-/// Matches the k-th with the k-th if both have equally many; otherwise each with the nearest by the offset so far.
+/// Matches the k-th end with the k-th if both have equally many; otherwise each with the nearest by the offset so far.
 void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other, time_ns offset,
            std::vector<matched_end>& matched) {
   const auto add = [&](time_ns a, time_ns b) {
@@ -65,7 +65,7 @@ void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other,
   }
 }
 
-/// The value at `tenths` tenths of the sorted values. Needs at least one value.
+/// The value at `tenths` tenths of the sorted values. Requires at least one value.
 template <class Number>
 Number share_of(std::vector<Number> values, std::size_t tenths) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() * tenths / 10);
@@ -77,7 +77,7 @@ time_ns drifted(double drift, time_ns since) {
   return saturating_cast<time_ns>(std::round(drift * static_cast<double>(since)));
 }
 
-/// The median offset for a given drift, and an error that nine in ten collectives stay below.
+/// The median offset for a given drift, and an error that nine of ten collectives stay below.
 struct fit {
   time_ns offset = 0;
   time_ns error = 0;
@@ -86,7 +86,7 @@ fit fit_offset(const std::vector<matched_end>& matched, double drift, time_ns pi
   std::vector<time_ns> left;
   left.reserve(matched.size());
   for (const matched_end& each : matched)
-    left.push_back(analysis::bounded(saturating_difference(each.difference, drifted(drift, each.time - pivot))));
+    left.push_back(bounded(saturating_difference(each.difference, drifted(drift, each.time - pivot))));
   fit found;
   found.offset = share_of(left, 5);
   for (time_ns& each : left) each = std::abs(each - found.offset);
@@ -107,7 +107,7 @@ double drift_of(const std::vector<matched_end>& matched) {
   return slopes.empty() ? 0 : share_of(std::move(slopes), 5);
 }
 
-/// The best fit of matched ends, which must be in order of time, and of which there is at least one.
+/// The best fit of matched ends, which must be in order of time and not empty.
 struct clock_fit {
   fit left;
   double drift = 0;
@@ -117,41 +117,41 @@ clock_fit fit_clock(const std::vector<matched_end>& matched) {
   clock_fit found;
   found.pivot = matched[matched.size() / 2].time;
   found.left = fit_offset(matched, 0, found.pivot);
-  if (matched.size() < least_for_drift) return found;
+  if (matched.size() < min_for_drift) return found;
   const double drift = drift_of(matched);
   const fit line = fit_offset(matched, drift, found.pivot);
-  if (std::abs(drift) > most_drift || line.error >= found.left.error - found.left.error / 4) return found;
+  if (std::abs(drift) > max_drift || line.error >= found.left.error - found.left.error / 4) return found;
   found.left = line;
   found.drift = drift;
   return found;
 }
 
-/// Nine of ten of the matched ends differ less than this from a fit of others.
+/// The error that nine of ten matched ends stay below, for a fit of other ends.
 time_ns error_of(const std::vector<matched_end>& matched, const clock_fit& of) {
   std::vector<time_ns> left;
   for (const matched_end& each : matched) {
     const time_ns expected = saturating_sum(of.left.offset, drifted(of.drift, each.time - of.pivot));
-    left.push_back(std::abs(analysis::bounded(saturating_difference(each.difference, expected))));
+    left.push_back(std::abs(bounded(saturating_difference(each.difference, expected))));
   }
   return share_of(std::move(left), 9);
 }
 
 using stream_ends = std::vector<time_ns>;
 
-/// The ends on each stream that has collectives of this name, at most `most_streams`.
+/// The ends on each stream that has collectives of this name, at most `max_streams`.
 std::vector<const stream_ends*> streams_of(const std::string& name, const collective_ends& in) {
   std::vector<const stream_ends*> all;
-  for (auto at = in.lower_bound({name, 0}); at != in.end() && at->first.name == name && all.size() < most_streams; ++at)
+  for (auto at = in.lower_bound({name, 0}); at != in.end() && at->first.name == name && all.size() < max_streams; ++at)
     all.push_back(&at->second);
   return all;
 }
 
-/// Of several streams, those of one group have about as many collectives, unless a recording began later or ended sooner.
+/// Streams of one group have similar numbers of collectives, unless one recording starts later or ends sooner.
 bool may_be_one(const stream_ends& a, const stream_ends& b) {
   return std::min(a.size(), b.size()) >= std::max(a.size(), b.size()) / 2;
 }
 
-/// Calls `use` with the matched ends of each two streams that may be of one group, in order of time.
+/// Calls `use` with the matched ends, in order of time, of each pair of streams that may belong to one group.
 template <class Use>
 void for_each_pair(const collective_ends& first, const collective_ends& other, time_ns offset, Use&& use) {
   for (auto next = other.begin(); next != other.end(); next = other.upper_bound({next->first.name, UINT64_MAX})) {
@@ -168,12 +168,12 @@ void for_each_pair(const collective_ends& first, const collective_ends& other, t
   }
 }
 
-/// Collectives of both recordings that end together, in order of time: of the two streams that fit each other best, and
-/// of all that fit these. If all streams have few collectives, of all.
+/// Collectives of both recordings that end together, in order of time: of the two streams that fit best, and of all
+/// that fit these. If all streams have few collectives, those of all streams.
 std::vector<matched_end> match_streams(const collective_ends& first, const collective_ends& other, time_ns offset) {
   std::optional<clock_fit> best;
   for_each_pair(first, other, offset, [&](const std::vector<matched_end>& matched) {
-    if (matched.size() < least_for_drift) return;
+    if (matched.size() < min_for_drift) return;
     const clock_fit fit = fit_clock(matched);
     if (!best || fit.left.error < best->left.error) best = fit;
   });
@@ -199,7 +199,7 @@ result<collective_ends> find_collectives(const trace::snapshot& from) {
   using kernel = trace::kernel_event;
   const auto columns = trace::column_set<kernel>::of(&kernel::process, &kernel::name, &kernel::stream, &kernel::end);
   std::vector<kernel> rows;
-  // Hundreds of recordings may be open: nothing of them may stay in their caches.
+  // Hundreds of recordings may be open, so this must not fill their caches.
   for (std::size_t i = 0; i < from.chunks().size(); ++i) {
     if (from.chunks()[i].type != trace::row_type::kernel) continue;
     if (auto read = from.read_into<kernel>(i, rows, columns); !read) return tl::unexpected(read.error());
@@ -208,7 +208,7 @@ result<collective_ends> find_collectives(const trace::snapshot& from) {
       if (fresh) at->second = is_collective(from.tables().text(row.name));
       if (at->second && row.end != trace::unknown_time)
         by_process[raw(row.process)][{std::string(from.tables().text(row.name)), raw(row.stream)}].push_back(
-            analysis::bounded(row.end));
+            bounded(row.end));
     }
   }
   if (by_process.empty()) return collective_ends{};
@@ -230,12 +230,12 @@ clock_offset align(std::int64_t first_realtime, const collective_ends& first, st
                    const collective_ends& other) {
   clock_offset found;
   if (first_realtime != 0 && other_realtime != 0) {
-    found.offset = analysis::bounded(saturating_difference(other_realtime, first_realtime));
+    found.offset = bounded(saturating_difference(other_realtime, first_realtime));
     found.from = clock_offset::basis::realtime;
   }
   const std::vector<matched_end> matched = match_streams(first, other, found.offset);
   found.matched = matched.size();
-  if (found.matched < least_matches) return found;
+  if (found.matched < min_matches) return found;
   const clock_fit best = fit_clock(matched);
   found.pivot = best.pivot;
   found.drift = best.drift;

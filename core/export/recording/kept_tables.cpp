@@ -25,7 +25,7 @@ const std::vector<text_role>& roles_of() {
   return roles;
 }
 
-/// How much a text reveals in a role. A text with several roles is redacted as the most revealing one.
+/// Returns how much a text with this role reveals. A text with several roles is redacted as in its most revealing one.
 int weight(text_role role) {
   switch (role) {
     case text_role::source:
@@ -81,7 +81,7 @@ void kept_tables::keep(const Row& row) {
 void kept_tables::close() {
   // Repeat until no table has new rows. Few rounds suffice: only stacks are deep, and each row is kept once.
   bool more = true;
-  const auto take = [&](const auto& from, const analysis::id_set& wanted, analysis::id_set& done) {
+  const auto take = [&](const auto& from, const id_set& wanted, id_set& done) {
     for (const auto& row : from.rows()) {
       if (!wanted.contains(raw(row.id)) || !done.insert(raw(row.id))) continue;
       keep(row);
@@ -130,7 +130,7 @@ void kept_tables::write(trace::file_writer& to, redactor& redact) const {
   for (const trace::string_row* row : texts) {
     to.add(trace::string_row{row->id, std::string(redact.text(row->text, texts_.at(raw(row->id))))});
   }
-  const auto write_table = [&](const auto& from, const analysis::id_set& done) {
+  const auto write_table = [&](const auto& from, const id_set& done) {
     for (const auto& row : from.rows()) {
       if (done.contains(raw(row.id))) to.add(row);
     }

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/base/format.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/summary/passes/finalize.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/trace/file/visit.hpp"
 #include "core/trace/file/writer.hpp"
 #include "core/trace/model/row_references.hpp"
@@ -27,22 +27,22 @@ namespace {
 using trace::raw;
 using trace::time_ns;
 
-/// Chunks of ranks are long: one has the rows of a tenth of a second. Were they written as they are, whoever reads a short
-/// time would read a chunk of each rank. So rows are written by slices of time, each of about this many events.
+/// Chunks of ranks are long: one has the rows of a tenth of a second. If they were written unchanged, reading a short
+/// time range would read a chunk of each rank. So rows are written in time slices of about this many events.
 constexpr std::uint64_t events_a_slice = 200'000;
-/// Rows of a kind that wait in a slice. Hundreds of ranks have some fifty slices open at once.
+/// Rows of one kind that wait in a slice. With hundreds of ranks, some fifty slices are open at once.
 constexpr std::size_t rows_a_slice = 4096;
 
-/// True for rows whose order in the file says something.
+/// True for rows whose order in the file is significant.
 constexpr bool keeps_order(trace::row_type rows) {
   return rows == trace::row_type::attribute || rows == trace::row_type::link;
 }
 
 template <class... Ids>
 struct id_list {};
-/// Ids that are unique per part. Those of table rows are renumbered to follow those of the part before. Those of events
-/// and blocks take turns: ids rise with time in each part, so that ids of the same time stay close together. That keeps
-/// the file small, and ids quick to find.
+/// Ids that must be unique across parts. Ids of table rows are renumbered to follow those of the previous part. Ids of
+/// events and blocks are interleaved: ids increase with time in each part, so ids of the same time stay close together.
+/// That keeps the file small, and lookups by id fast.
 using own_ids = id_list<trace::event_id, trace::block_id, trace::process_id, trace::thread_id, trace::context_id,
                         trace::stream_id, trace::pool_id, trace::counter_id, trace::stack_id, trace::frame_id,
                         trace::module_id, trace::source_id, trace::graph_id>;
@@ -67,7 +67,7 @@ class part {
 
   [[nodiscard]] const trace::snapshot& from() const { return *from_; }
 
-  /// Finds the greatest id of each kind.
+  /// Finds the largest id of each kind.
   result<void> look_over(const long_task& task) {
     const auto note = [&](const auto& row) {
       auto copy = row;
@@ -90,8 +90,8 @@ class part {
     return {};
   }
 
-  /// Makes this part's ids unique among those of `parts` parts, of which it is number `index`; `used` are the greatest
-  /// of those before. Errors: invalid_argument if the ids would overflow.
+  /// Makes this part's ids unique among `parts` parts, of which it is number `index`; `used` are the largest ids of the
+  /// parts before. Errors: invalid_argument if the ids would overflow.
   result<void> place_after(std::array<std::uint64_t, id_kinds>& used, std::size_t index, std::size_t parts) {
     index_ = index;
     parts_ = parts;
@@ -144,11 +144,11 @@ class part {
     return at == by.end() ? Id::none : static_cast<Id>(at->second);
   }
 
-  /// A time of this part on the common clock.
-  [[nodiscard]] time_ns moved(time_ns time) const { return clock.moved(analysis::bounded(time)); }
+  /// Converts a time of this part to the common clock.
+  [[nodiscard]] time_ns moved(time_ns time) const { return clock.moved(bounded(time)); }
 
-  /// Puts the chunks of events in order of their first time; those whose order says something keep it. Call once the
-  /// clock is known.
+  /// Sorts the chunks of events by their first time, except those whose order is significant. Call once the clock is
+  /// known.
   void order_chunks() {
     const auto chunks = from_->chunks();
     std::map<trace::row_type, time_ns> latest;
@@ -180,7 +180,7 @@ class part {
   std::size_t taken_ = 0;
 };
 
-/// Rows of one kind that wait to be written, by slice of time.
+/// Rows of one kind that wait to be written, by time slice.
 template <class Row>
 class sliced_rows {
  public:
@@ -216,10 +216,10 @@ class sliced_rows {
   std::int64_t last_slice_ = 0;
 };
 
-/// The rows of all kinds that wait.
+/// The waiting rows of all kinds.
 class waiting_events {
  public:
-  /// `slice`: how long one is, in ns.
+  /// `slice`: the length of a slice in ns.
   waiting_events(trace::file_writer& file, time_ns slice) : file_(file), slice_(std::max<time_ns>(slice, 1)) {}
 
   template <class Row>
@@ -228,7 +228,7 @@ class waiting_events {
       file_.add(row);
       return {};
     } else {
-      return std::get<sliced_rows<Row>>(kinds_).add(slice_at(analysis::bounded(row.time)), row, file_);
+      return std::get<sliced_rows<Row>>(kinds_).add(slice_at(bounded(row.time)), row, file_);
     }
   }
 
@@ -294,7 +294,7 @@ class merger {
       ++made_.events;
     }
     if (auto added = add_events(*file); !added) return tl::unexpected(added.error());
-    if (auto closed = analysis::finalize(*file, {.cancel = task_.cancelled}); !closed)
+    if (auto closed = summary::finalize(*file, {.cancel = task_.cancelled}); !closed)
       return tl::unexpected(closed.error());
     if (auto on = task_.go_on(1, path); !on) return tl::unexpected(on.error());
     if (auto published = file->publish(); !published) return tl::unexpected(published.error());
@@ -312,7 +312,7 @@ class merger {
       if (!ends) return tl::unexpected(ends.error());
       collectives.push_back(std::move(*ends));
     }
-    // On the clock of the recording that began first, no time becomes negative.
+    // On the clock of the recording that started first, no time becomes negative.
     std::size_t first = 0;
     for (std::size_t i = 1; i < parts_.size(); ++i) {
       if (realtimes[i] != 0 && (realtimes[first] == 0 || realtimes[i] < realtimes[first])) first = i;
@@ -334,26 +334,26 @@ class merger {
 
   std::string said_of(const clock_offset& clock, std::size_t index, std::size_t first) const {
     const std::string name = fmt::format("recording {} of {}", index + 1, parts_.size());
-    if (index == first) return name + ": its clock is that of the whole";
+    if (index == first) return name + ": its clock is the common clock";
     const std::string by = (clock.offset < 0 ? "-" : "+") + format_time(std::abs(clock.offset));
     switch (clock.from) {
       case clock_offset::basis::collectives: {
         const std::string rate =
             clock.drift == 0 ? "" : fmt::format(" and {:+.2f} us a second (its clock drifts)", clock.drift * 1e6);
         return fmt::format(
-            "{}: times {}{} by {} collectives, whose ends differ by at most {} in nine of ten (CLOCK_REALTIME alone "
+            "{}: times {}{}, aligned by {} collectives, nine of ten of which end within {} (CLOCK_REALTIME alone "
             "was {} off)",
             name, by, rate, clock.matched, format_time(clock.error), format_time(std::abs(clock.corrected)));
       }
       case clock_offset::basis::realtime:
         return fmt::format(
-            "{}: times {} by CLOCK_REALTIME; the error left is that of the machines' clocks, which nothing in the "
-            "recordings tells",
+            "{}: times {}, aligned by CLOCK_REALTIME; the remaining error is that of the machines' clocks, which the "
+            "recordings do not show",
             name, by);
       case clock_offset::basis::none:
         break;
     }
-    return name + ": no clock to go by, its time 0 is taken to be that of the whole";
+    return name + ": no common clock, assumes that its time 0 is the common time 0";
   }
 
   void add_tables(part& from, trace::file_writer& file) {
@@ -381,7 +381,7 @@ class merger {
     add(all.frames), add(all.stacks), add(all.modules), add(all.sources);
   }
 
-  /// How long a slice of time is.
+  /// The length of a time slice.
   [[nodiscard]] time_ns slice_length() const {
     std::uint64_t events = 0;
     time_ns begin = INT64_MAX, end = INT64_MIN;
@@ -397,7 +397,7 @@ class merger {
     return (end - begin) / static_cast<time_ns>(std::clamp<std::uint64_t>(events / events_a_slice, 1, 1U << 20)) + 1;
   }
 
-  /// Adds the events by slices of time, so that those of the same time are close together in the file.
+  /// Adds the events by time slice, so that events of the same time are close together in the file.
   result<void> add_events(trace::file_writer& file) {
     waiting_events waiting(file, slice_length());
     for (part& each : parts_) each.order_chunks();
@@ -448,7 +448,7 @@ class merger {
 result<merged> merge(const std::vector<std::shared_ptr<const trace::snapshot>>& parts, const std::string& path,
                      const long_task& task) {
   if (parts.size() < 2)
-    return fail(error_code::invalid_argument, "one recording alone cannot be merged", path, "name two or more");
+    return fail(error_code::invalid_argument, "a single recording cannot be merged", path, "pass at least two");
   for (const auto& each : parts) {
     if (each->path() == path)
       return fail(error_code::invalid_argument, "is one of the recordings to be merged", path, "choose another name");

@@ -41,7 +41,7 @@ char plain_of(std::uint32_t code) {
   return found == look_alikes.end() ? '\0' : found->plain;
 }
 
-/// True for characters that may replace what stands for them: those that do not end a word.
+/// True for characters that may replace their encoded form: those that do not end a word.
 bool may_stand_alone(char c) {
   return c > ' ' && c < 0x7f && std::string_view("'\"`,;()<>|").find(c) == std::string_view::npos;
 }
@@ -72,8 +72,9 @@ std::uint32_t code_of(std::string_view sequence) {
   }
 }
 
-/// Takes characters one by one. When the end of what it has stands for one character, that one replaces it: the result
-/// may then complete another, so that "%252F" becomes "/". Each replacement shortens the text, so all take O(n).
+/// Adds characters one by one. When the end of the text is the encoded form of a character, that character replaces it;
+/// the result may then complete another, so that "%252F" becomes "/". Each replacement shortens the text, so all take
+/// O(n).
 class plain_writer {
  public:
   void add(char c) {
@@ -104,7 +105,7 @@ class plain_writer {
     return may_stand_alone(plain) && replace(length, plain);
   }
 
-  /// "%2F". Bytes of UTF-8 may follow one another, so those are taken too.
+  /// "%2F". Also decodes bytes of UTF-8, which may follow one another.
   bool percent() {
     const std::string_view end = tail(3);
     if (end.size() < 3 || end[0] != '%') return false;

@@ -10,11 +10,11 @@
 namespace sluice::exports {
 namespace {
 
-/// Longest names that are looked for, so that a text takes time in proportion to its length.
-constexpr std::size_t most_parts = 16;
-constexpr std::size_t most_bytes = 128;
+/// The longest names that are searched, so that the time is proportional to the length of a text.
+constexpr std::size_t max_parts = 16;
+constexpr std::size_t max_bytes = 128;
 
-/// Names of accounts and machines that many have. Without them kernels of a user called "test" would lose their names.
+/// Common names of accounts and machines. Without this list, kernels of a user named "test" would lose their names.
 constexpr std::array<std::string_view, 45> nobody = {"root",      "user",    "users",  "admin",
                                                      "guest",     "nobody",  "ubuntu", "debian",
                                                      "centos",    "runner",  "jovyan", "vscode",
@@ -34,16 +34,16 @@ bool is_of_part(char c) { return is_letter_of_any(c) || is_digit(c); }
 
 bool joins(char c) { return is_one_of(c, " .-_'"); }
 
-/// True if a part of a name may begin at `at`: after no letter or digit, at a change between them, or in "annLee".
+/// True if a part of a name may start at `at`: not after a letter or digit, at a change between them, or in "annLee".
 bool is_begin_of_part(std::string_view text, std::size_t at) {
   if (!is_of_part(text[at])) return false;
   if (at == 0 || !is_of_part(text[at - 1])) return true;
   return is_digit(text[at]) != is_digit(text[at - 1]) || (is_upper(text[at]) && is_lower(text[at - 1]));
 }
 
-/// Where the part that begins at `at` ends; at most one byte more than a name may have.
+/// The end of the part that starts at `at`; at most one byte more than the longest name.
 std::size_t end_of_part(std::string_view text, std::size_t at) {
-  const std::size_t last = std::min(text.size(), at + most_bytes + 1);
+  const std::size_t last = std::min(text.size(), at + max_bytes + 1);
   std::size_t end = at + 1;
   while (end < last && is_of_part(text[end]) && !is_begin_of_part(text, end)) ++end;
   return end;
@@ -59,7 +59,7 @@ std::string letters_of(std::string_view name) {
 
 void private_names::add(std::string_view name, std::string by) {
   std::string lower = lower_case(name);
-  if (name.size() > most_bytes || std::find(nobody.begin(), nobody.end(), lower) != nobody.end()) return;
+  if (name.size() > max_bytes || std::find(nobody.begin(), nobody.end(), lower) != nobody.end()) return;
   std::string letters = letters_of(name);
   if (std::none_of(letters.begin(), letters.end(), is_letter_of_any)) return;
   by_letters_.try_emplace(std::move(letters), entry{std::move(lower), std::move(by)});
@@ -68,11 +68,11 @@ void private_names::add(std::string_view name, std::string by) {
 private_names::match private_names::longest_at(std::string_view text, std::size_t begin) const {
   match best;
   std::string letters;
-  bool apart = false, short_part = false;  // Something is between the parts; one part is a single letter.
+  bool apart = false, short_part = false;  // There is something between the parts; one part is a single letter.
   std::size_t at = begin;
-  for (std::size_t parts = 0; parts < most_parts; ++parts) {
+  for (std::size_t parts = 0; parts < max_parts; ++parts) {
     const std::size_t end = end_of_part(text, at);
-    if (end - begin > most_bytes) break;
+    if (end - begin > max_bytes) break;
     short_part |= end - at < 2 && is_letter_of_any(text[at]);
     letters += lower_case(text.substr(at, end - at));
     const auto take = [&](const std::string& key) {

@@ -19,28 +19,28 @@ namespace {
 constexpr std::string_view left_out = "[redacted]";
 /// Characters that end a path or a NAME=value in a message.
 constexpr std::string_view word_ends = " \t\n\r'\"`,;()<>|";
-/// Names of users and hosts are shorter; more of a text is not taken for one.
+/// Names of users and hosts are shorter; longer texts are not names.
 constexpr std::size_t longest_name = 256;
-/// Of texts that are kept with what became of them.
-constexpr std::size_t most_kept_bytes = 64'000'000;
+/// Bytes of rewritten texts to keep.
+constexpr std::size_t max_kept_bytes = 64'000'000;
 
-/// The position of the value if `word` has NAME=value or --name=value, else npos. Numbers of lower-case names are kept,
-/// as sizes or counts ("batch=4").
+/// The position of the value if `word` has NAME=value or --name=value, else npos. Numbers after lower-case names are
+/// kept, because they are sizes or counts ("batch=4").
 std::size_t value_of(std::string_view word) {
   for (std::size_t equals = word.find('='); equals != nowhere; equals = word.find('=', equals + 1)) {
     std::size_t begin = equals;
     while (begin > 0 && is_of_name(word[begin - 1])) --begin;
     if (begin == equals || word.substr(equals + 1).starts_with('=')) continue;
     const std::string_view name = word.substr(begin, equals - begin);
-    constexpr std::size_t most_digits = 20;
+    constexpr std::size_t max_digits = 20;
     const bool is_count =
-        is_number(word.substr(equals + 1), most_digits) && std::any_of(name.begin(), name.end(), is_lower);
+        is_number(word.substr(equals + 1), max_digits) && std::any_of(name.begin(), name.end(), is_lower);
     return is_count ? nowhere : equals + 1;
   }
   return nowhere;
 }
 
-/// The end of a value, which may have been left out already.
+/// The end of a value, which may have been redacted already.
 std::size_t end_of_left_out(std::string_view text, std::size_t at) {
   return text.substr(at).starts_with(left_out) ? at + left_out.size() : std::max(at, end_of_value(text, at));
 }
@@ -51,8 +51,8 @@ bool is_address(int family, std::string_view text) {
   return text.size() > 2 && text.size() <= longest && ::inet_pton(family, std::string(text).c_str(), &made) == 1;
 }
 
-/// True for an IPv6 address of a machine. "c10::add" and "::add" would be addresses too, but are names of code: with
-/// one group on a side of "::" only the prefixes that machines have count.
+/// True for the IPv6 address of a machine. "c10::add" and "::add" could be addresses too, but are code: with a single
+/// group on one side of "::", only the prefixes of machines count.
 bool is_ipv6(std::string_view text) {
   if (!is_address(AF_INET6, text)) return false;
   const auto groups = std::count(text.begin(), text.end(), ':');
@@ -63,7 +63,7 @@ bool is_ipv6(std::string_view text) {
                                 prefix[0] == '2' || prefix[0] == '3');
 }
 
-/// The end of the IPv4 or IPv6 address that begins at `at`; `at` if there is none.
+/// The end of the IPv4 or IPv6 address that starts at `at`; `at` if there is none.
 std::size_t end_of_address(std::string_view text, std::size_t at) {
   if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '.')) return at;
   constexpr std::size_t longest = 64;
@@ -72,8 +72,8 @@ std::size_t end_of_address(std::string_view text, std::size_t at) {
     return std::min(near.find_first_not_of(characters, at), near.size());
   };
   std::size_t end = end_of("0123456789abcdefABCDEF:.");
-  constexpr int most_punctuation = 3;
-  for (int skipped = 0; skipped <= most_punctuation && end > at && (end == text.size() || !is_alnum(text[end]));
+  constexpr int max_punctuation = 3;
+  for (int skipped = 0; skipped <= max_punctuation && end > at && (end == text.size() || !is_alnum(text[end]));
        ++skipped) {
     if (is_ipv6(text.substr(at, end - at))) return end;
     if (text[end - 1] != '.' && text[end - 1] != ':') break;
@@ -85,7 +85,7 @@ std::size_t end_of_address(std::string_view text, std::size_t at) {
   return is_address(AF_INET, text.substr(at, end - at)) ? end : at;
 }
 
-/// The end of the hardware address (six pairs of digits) that begins at `at`; `at` if there is none.
+/// The end of the hardware address (six pairs of digits) that starts at `at`; `at` if there is none.
 std::size_t end_of_hardware_address(std::string_view text, std::size_t at) {
   constexpr std::size_t length = 17;
   const std::string_view found = text.substr(at, length);
@@ -98,8 +98,8 @@ std::size_t end_of_hardware_address(std::string_view text, std::size_t at) {
   return ends ? at + length : at;
 }
 
-/// The end of the host's name with a domain that begins at `at`; `at` if there is none. Known by its last part, so that
-/// "torch.nn.functional" is none.
+/// The end of the host name with a domain that starts at `at`; `at` if there is none. Recognized by its last part, so
+/// "torch.nn.functional" is not a host.
 std::size_t end_of_host_name(std::string_view text, std::size_t at) {
   if (!is_alnum(text[at]) || (at > 0 && is_of_name(text[at - 1]))) return at;
   constexpr std::array<std::string_view, 13> domains = {
@@ -131,14 +131,13 @@ bool is_rooted(std::string_view word) {
          (word[0] == '~' && word.find('/') != nowhere);
 }
 
-/// The end of a path that begins at `at` and whose first word ends at `end`. The path may have spaces if one of the
+/// The end of a path that starts at `at` and whose first word ends at `end`. The path may have spaces if one of the
 /// next words continues it ("/home/ann lee/x.py").
 std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) {
-  constexpr int most_words = 4;
+  constexpr int max_words = 4;
   if (!is_rooted(text.substr(at, end - at))) return end;
   std::size_t found = end;
-  for (int words = 0; words < most_words && end + 1 < text.size() && text[end] == ' ' && text[end - 1] != ':';
-       ++words) {
+  for (int words = 0; words < max_words && end + 1 < text.size() && text[end] == ' ' && text[end - 1] != ':'; ++words) {
     const std::size_t next = end + 1;
     end = std::min(text.find_first_of(word_ends, next), text.size());
     const std::string_view one = text.substr(next, end - next);
@@ -148,7 +147,7 @@ std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) 
   return found;
 }
 
-/// True for "GB/s", "tokens/step", "3/4": a rate or a share.
+/// True for "GB/s", "tokens/step", "3/4": a rate or a ratio.
 bool is_ratio(std::string_view word) {
   constexpr std::array<std::string_view, 13> units = {"s",    "ms",        "us",     "ns",      "min", "h",   "step",
                                                       "iter", "iteration", "sample", "samples", "GPU", "rank"};
@@ -156,12 +155,12 @@ bool is_ratio(std::string_view word) {
   if (slash == nowhere || slash == 0 || word.find('/', slash + 1) != nowhere) return false;
   std::string_view after = word.substr(slash + 1);
   while (!after.empty() && std::string_view(".:]}").find(after.back()) != nowhere) after.remove_suffix(1);
-  constexpr std::size_t most_digits = 20;
+  constexpr std::size_t max_digits = 20;
   return std::find(units.begin(), units.end(), after) != units.end() ||
-         (is_number(word.substr(0, slash), most_digits) && is_number(after, most_digits));
+         (is_number(word.substr(0, slash), max_digits) && is_number(after, max_digits));
 }
 
-/// True if a word after the first is a path from a root: then the whole is a sentence.
+/// True if a word after the first is an absolute path: then the text is a sentence.
 bool has_path_within(std::string_view text) {
   for (std::size_t at = text.find(' '); at != nowhere; at = text.find(' ', at + 1))
     if (is_rooted(text.substr(at + 1, 3)) || text.substr(at + 1).starts_with("file:/")) return true;
@@ -172,14 +171,14 @@ bool is_path(std::string_view word) {
   return word.find_first_of("/\\") != nowhere && word.size() > 1 && !is_ratio(word);
 }
 
-/// In code names one slash may be a division. A path begins with a slash or has several.
+/// In names of code, a single slash may be a division. A path starts with a slash or has several.
 bool is_path_in_code(std::string_view word) {
   return is_path(word) && (std::string_view("/~.").find(word.front()) != nowhere || word.find('\\') != nowhere ||
                            is_rooted(word) || std::count(word.begin(), word.end(), '/') > 1);
 }
 
-/// Where the path inside a public Python package begins; npos if the file is in none of these. It tells nothing of the
-/// machine, and without it nobody could tell an optimizer's memory from a module's.
+/// The start of the path inside a public Python package; npos if the file is in none of these. It reveals nothing about
+/// the machine, and without it an optimizer's memory could not be distinguished from a module's.
 std::size_t begin_of_public_package(std::string_view path) {
   constexpr std::string_view packages[] = {
       "torch", "torchvision",   "transformers", "accelerate", "lightning",         "timm",
@@ -238,7 +237,7 @@ std::string_view until(std::string_view rest, std::string_view marks) {
   return rest.substr(0, std::min(rest.find_first_of(marks), rest.size()));
 }
 
-/// Calls `use(rest of the text)` after each `word`, in any case of letters.
+/// Calls `use(rest of the text)` after each `word`, ignoring case.
 template <class Use>
 void for_each_after(std::string_view text, const std::string& lower, std::string_view word, Use&& use) {
   for (std::size_t at = lower.find(word); at != nowhere; at = lower.find(word, at + 1))
@@ -247,7 +246,7 @@ void for_each_after(std::string_view text, const std::string& lower, std::string
 
 }  // namespace
 
-/// Folders of users: /home/NAME, ~NAME/.
+/// Learns users from folders: /home/NAME, ~NAME/.
 void redactor::learn_folders(std::string_view text) {
   constexpr std::string_view word_of_path = "/\\ \t\n\r'\"`,;:()<>|", part_of_path = "/\\\t\n\r'\"`,;:()<>|";
   const std::string lower = lower_case(text);
@@ -268,7 +267,7 @@ void redactor::learn_folders(std::string_view text) {
   });
 }
 
-/// Variables of the environment that name who runs, and where.
+/// Learns users and hosts from environment variables.
 void redactor::learn_variables(std::string_view text) {
   const std::string lower = lower_case(text);
   for (const std::string_view variable : {"user=", "logname=", "username=", "home=", "hostname=", "computername="}) {
@@ -283,7 +282,7 @@ void redactor::learn_variables(std::string_view text) {
   }
 }
 
-/// Hosts of URLs and of user@host, if they look like a host's name and not like a word.
+/// Learns hosts of URLs and of user@host, if they look like host names and not like words.
 void redactor::learn_addresses(std::string_view text) {
   static_cast<void>(without_secrets(text, false, [&](verdict::kind what, std::string_view found) {
     if (what != verdict::kind::address) return std::string();
@@ -323,7 +322,7 @@ std::string redactor::path(std::string_view text) {
   return numbered(directories_, text.substr(0, slash), "dir") + "/" + std::string(text.substr(slash + 1));
 }
 
-/// Redacts a text that is a path as a whole: its last part is a file's name, even without an ending.
+/// Redacts a text that is a path as a whole: its last part is a file name, even without an ending.
 std::string redactor::path_as_a_whole(std::string_view text) {
   const std::string shown = without_credentials(text, false);
   if (!what_.paths || shown.find_first_of("/\\") == nowhere || has_path_within(shown)) return words(shown, false);
@@ -366,7 +365,7 @@ std::string redactor::without_credentials(std::string_view text, bool code) {
   });
 }
 
-/// Adds the path in the quotes that begin at `at`, which may have spaces. Returns its end; `at` if there is none.
+/// Adds the path in the quotes that start at `at`, which may have spaces. Returns its end; `at` if there is none.
 std::size_t redactor::add_quoted_path(std::string& to, std::string_view text, std::size_t at, bool code) {
   if (!what_.paths || quotes.find(text[at]) == nowhere) return at;
   const std::size_t close = text.find(text[at], at + 1);
@@ -377,7 +376,7 @@ std::size_t redactor::add_quoted_path(std::string& to, std::string_view text, st
   return close + 1;
 }
 
-/// Redacts words: paths, values, and addresses. In code a value is none: it may be a template's argument.
+/// Redacts words: paths, values, and addresses. In code, NAME=value is kept: it may be a template argument.
 std::string redactor::words(std::string_view text, bool code) {
   std::string made;
   bool is_value = false;  // The previous word was an option.
@@ -444,7 +443,7 @@ std::string_view redactor::text(std::string_view text, text_role role) {
   std::string made = redacted(plain, role);
   if (what_.hosts) made = names_.replaced_in(made);
   if (made == plain) made = text;  // As it was written.
-  if (known_bytes_ > most_kept_bytes) {
+  if (known_bytes_ > max_kept_bytes) {
     for (auto& each : known_) each.clear();
     known_bytes_ = 0;
   }

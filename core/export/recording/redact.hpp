@@ -9,30 +9,30 @@
 #include "core/export/recording/private_names.hpp"
 #include "core/query/sql/columns.hpp"
 
-/// Removes what a recording reveals about its machine and its users.
+/// Removes information about the machines and users of a recording.
 namespace sluice::exports {
 
 using query::text_role;
 
-/// What to remove. Nothing by default.
+/// The information to remove. By default, none.
 struct redaction {
   bool paths =
-      false;  ///< Directories; in sentences also a path's last part if it has no ending like .py. File names stay, and
-              ///< so do paths inside public Python packages (torch, transformers, ...), which tell what memory is for.
-  bool arguments = false;    ///< What follows a program's name on its command line.
-  bool environment = false;  ///< Values of NAME=value and of --options, anywhere.
-  bool hosts = false;        ///< Machine names, addresses and boot ids; user names.
-  bool sources = false;      ///< Source lines in the recording.
+      false;  ///< Directories; in sentences also the last part of a path, unless it has an ending like .py. Keeps file
+              ///< names, and paths inside public Python packages (torch, ...), which show the purpose of memory.
+  bool arguments = false;    ///< The arguments after a program's name on its command line.
+  bool environment = false;  ///< The values in NAME=value and of --options, in any text.
+  bool hosts = false;        ///< The names, addresses and boot ids of machines, and the names of users.
+  bool sources = false;      ///< The source lines in the recording.
   [[nodiscard]] static constexpr redaction all() { return {true, true, true, true, true}; }
   [[nodiscard]] constexpr bool any() const { return paths || arguments || environment || hosts || sources; }
 };
 
-/// Rewrites texts according to their role. A text is looked at in its plain form (plain_form.hpp), and in this order:
-/// credentials, URLs and user@host (secret_rules.hpp); paths, values, addresses of machines; names of users and hosts
-/// (private_names.hpp). Of names of functions and kernels only NAME=value stays, unless the name says that it is secret.
-/// A text in which nothing is found stays as it is. Equal texts always give equal results; a directory becomes "dir3", a
-/// host "host2", numbered in order of appearance, so originals cannot be guessed. Each text takes time in proportion to
-/// its length, and is worked on once. Not thread-safe: use one per file written.
+/// Rewrites texts according to their role. The plain form of a text (plain_form.hpp) is searched for, in this order:
+/// credentials, URLs and user@host (secret_rules.hpp); paths, values and addresses of machines; names of users and
+/// hosts (private_names.hpp). In names of functions and kernels, NAME=value is kept unless the name suggests a secret.
+/// A text without matches is unchanged. Equal texts give equal results. A directory becomes "dir3", a host "host2":
+/// they are numbered in order of appearance, so that the originals cannot be guessed. Takes time proportional to a
+/// text's length; results are cached. Not thread-safe. Use one redactor for each file written.
 class redactor {
  public:
   explicit redactor(redaction what = {});
@@ -43,12 +43,13 @@ class redactor {
   [[nodiscard]] bool active() const { return what_.any(); }
   [[nodiscard]] const redaction& what() const { return what_; }
 
-  /// Adds a machine's name, which is then removed from every text. Hosts passed to `text` are added automatically.
+  /// Adds the name of a machine, which is then removed from all texts. Texts with the role `host` that are passed to
+  /// `text` are added automatically.
   void learn_host(std::string_view name);
 
-  /// Adds the users and machines that `text` names: by a folder (/home/NAME, /Users/NAME, C:\Users\NAME, ~NAME/), by
-  /// USER=, LOGNAME=, USERNAME=, HOME=, HOSTNAME= or COMPUTERNAME=, and the hosts of URLs and of user@host. They are
-  /// removed wherever they appear as whole words. Pass all texts here before rewriting the first.
+  /// Adds the users and machines that `text` names: in a folder (/home/NAME, /Users/NAME, C:\Users\NAME, ~NAME/), after
+  /// USER=, LOGNAME=, USERNAME=, HOME=, HOSTNAME= or COMPUTERNAME=, and as the hosts of URLs and of user@host. These
+  /// names are removed wherever they appear as whole words. Pass all texts to this function before rewriting the first.
   void learn(std::string_view text);
 
  private:
@@ -75,8 +76,8 @@ class redactor {
   std::unordered_map<std::string, std::string> hosts_;
   std::unordered_map<std::string, std::string> users_;
   std::unordered_map<std::string, std::string> addresses_;  ///< URLs and user@host.
-  std::unordered_map<std::string, std::string> entries_;    ///< Last parts of paths in sentences.
-  /// Texts and what became of them, by role.
+  std::unordered_map<std::string, std::string> entries_;    ///< The last parts of paths in sentences.
+  /// The cached results: for each role, the rewritten texts keyed by the original ones.
   std::array<std::unordered_map<std::string, std::string>, static_cast<std::size_t>(text_role::source) + 1> known_;
   std::size_t known_bytes_ = 0;
 };

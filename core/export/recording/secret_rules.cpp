@@ -11,8 +11,8 @@
 namespace sluice::exports {
 namespace {
 
-/// Spaces between a name, its sign and its value; more are not looked over.
-constexpr int most_spaces = 16;
+/// Maximum number of spaces between a name, its sign and its value.
+constexpr int max_spaces = 16;
 
 template <std::size_t Count>
 bool is_among(const std::array<std::string_view, Count>& words, std::string_view word) {
@@ -47,9 +47,9 @@ bool encoded_character_at(std::string_view text, std::size_t at) {
   return text[at] == '%' && at + 2 < text.size() && is_hexadecimal(text[at + 1]) && is_hexadecimal(text[at + 2]);
 }
 
-/// After the spaces at `at`, also percent-encoded ones.
+/// The position after the spaces at `at`, including percent-encoded ones.
 std::size_t after_spaces(std::string_view text, std::size_t at) {
-  for (int count = 0; count < most_spaces && at < text.size(); ++count) {
+  for (int count = 0; count < max_spaces && at < text.size(); ++count) {
     if (is_one_of(text[at], spaces))
       ++at;
     else if (text.substr(at, 3) == "%20" || text.substr(at, 3) == "%09")
@@ -60,13 +60,13 @@ std::size_t after_spaces(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Before the punctuation that ends what ends at `end`.
+/// The end without the punctuation before `end`.
 std::size_t without_punctuation(std::string_view text, std::size_t begin, std::size_t end) {
   while (end > begin && is_one_of(text[end - 1], ",;.)]}>'\"`")) --end;
   return end;
 }
 
-/// The end of a quoted text of which the quote is at `at`; a quote after a backslash is in it.
+/// The end of a quoted text that starts with the quote at `at`; a quote after a backslash does not end it.
 std::size_t end_of_quoted(std::string_view text, std::size_t at) {
   for (std::size_t end = at + 1; end < text.size(); ++end) {
     if (text[end] == '\\')
@@ -79,7 +79,7 @@ std::size_t end_of_quoted(std::string_view text, std::size_t at) {
 
 char before(const spot& at) { return at.begin == 0 ? '\0' : at.text[at.begin - 1]; }
 
-/// True where a command line's word may begin.
+/// True where a word of a command line may start.
 bool begins_word(const spot& at) { return at.begin == 0 || is_one_of(before(at), " \t\n\r'\"`[(="); }
 
 // --- names of secrets -----------------------------------------------------------------------------------------------
@@ -92,11 +92,11 @@ constexpr std::array<std::string_view, 17> secret_words = {
 constexpr std::array<std::string_view, 15> name_words = {"key",      "keys",     "token",    "tokens",  "user",
                                                          "username", "login",    "logname",  "account", "email",
                                                          "auth",     "hostname", "nodename", "otp",     "jwt"};
-/// With which a word of several without a mark between may end: "dbpassword".
+/// Endings of joined words without a separator: "dbpassword".
 constexpr std::array<std::string_view, 9> ends_of_words = {"password",  "passwd",    "secret",    "token",  "apikey",
                                                            "accesskey", "secretkey", "sessionid", "authkey"};
 
-/// The parts of a name: "X-Api-Key", "apiKey", "AWS_SECRET_ACCESS_KEY". `use(part in lower case)`.
+/// Calls `use(part in lower case)` for each part of a name: "X-Api-Key", "apiKey", "AWS_SECRET_ACCESS_KEY".
 template <class Use>
 void for_each_part(std::string_view name, Use&& use) {
   std::size_t begin = 0;
@@ -109,7 +109,7 @@ void for_each_part(std::string_view name, Use&& use) {
   }
 }
 
-/// How secret the value of a name is. Longer names than any are not looked at.
+/// How secret the value of a name is. Only the end of an overlong name is checked.
 secrecy secrecy_of(std::string_view name) {
   constexpr std::size_t longest = 256;
   if (name.size() > longest) name = name.substr(name.size() - longest);
@@ -122,14 +122,14 @@ secrecy secrecy_of(std::string_view name) {
       last = secrecy::name;
     else if (is_among(secret_words, part) || ends_with_any(part, ends_of_words))
       last = secrecy::secret;
-    // "password_of_db: x" is one, "key_padding_mask: x" and "pw_conv: x" are not.
+    // "password_of_db: x" is a secret, "key_padding_mask: x" and "pw_conv: x" are not.
     constexpr std::size_t surely = 6;
     if (last > secrecy::name && part.size() >= surely) found = std::max(found, last);
   });
   return std::max(found, last);
 }
 
-/// Types and constants of languages, as signatures have them: "key: Tensor", "password=None".
+/// Types and constants of languages, as in signatures: "key: Tensor", "password=None".
 bool is_of_language(std::string_view value) {
   constexpr std::array<std::string_view, 26> words = {
       "none",     "null",  "nullptr", "true",   "false",    "str",  "int",    "float", "bool",
@@ -141,14 +141,14 @@ bool is_of_language(std::string_view value) {
   return is_among(words, lower_case(word));
 }
 
-/// True if the value of a name like "token" may be shown. A plural counts: "tokens=131072"; a single one is at most
-/// five digits long: "token=128".
+/// True if the value of a name like "token" may be shown. With a plural it is a count: "tokens=131072"; with a singular
+/// it has at most five digits: "token=128".
 bool may_stay(std::string_view name, std::string_view value) {
   return is_number(value, name.ends_with('s') || name.ends_with('S') ? 9 : 5) || is_of_language(value);
 }
 
-/// Where the value of a name begins that a sign follows: "name: x", "name = x", "'name': x", "name => x". `nowhere` if
-/// no sign follows.
+/// The start of the value after a name and a sign: "name: x", "name = x", "'name': x", "name => x". `nowhere` if no
+/// sign follows.
 std::size_t begin_of_value(const spot& at) {
   const std::string_view text = at.text;
   std::size_t sign = at.end;
@@ -171,13 +171,13 @@ verdict pem(const spot& at) {
   return secret(at.begin, end == nowhere ? at.text.size() : end);
 }
 
-/// A URL: it may hold users, passwords, hosts and keys.
+/// A URL, which may contain users, passwords, hosts and keys.
 verdict url(const spot& at) {
   if (at.text.substr(at.end, 3) != "://" || at.name() == "file") return nothing;
   return address(at.begin, without_punctuation(at.text, at.end, first_of(at.text, " \t\n\r'\"`<>", at.end)));
 }
 
-/// The rest of a header's line, or of the quotes that it is in.
+/// The rest of a header's line, or of the quotes around it.
 verdict header(const spot& at) {
   if (at.secret != secrecy::line) return nothing;
   const std::size_t value = begin_of_value(at);
@@ -188,7 +188,7 @@ verdict header(const spot& at) {
   return secret(value, std::min(at.text.find(before(at), value), end));
 }
 
-/// The value of a name that says that it is secret.
+/// The value of a name that means a secret.
 verdict assignment(const spot& at) {
   const secrecy how = at.secret;
   if (how == secrecy::none) return nothing;
@@ -215,7 +215,7 @@ verdict element(const spot& at) {
   return end != nowhere && at.text.substr(end, 2) == "</" ? secret(at.end + 1, end) : nothing;
 }
 
-/// "-pX" and "-p X", as mysql and sshpass have it; numbers are ports, and compilers have options that begin so.
+/// "-pX" and "-p X", as in mysql and sshpass; numbers are ports, and some compiler options start the same way.
 verdict short_option(const spot& at) {
   const std::string_view name = at.name();
   if (!begins_word(at) || (!name.starts_with("-p") && !name.starts_with("-P"))) return nothing;
@@ -231,14 +231,14 @@ verdict short_option(const spot& at) {
   return secret(value, end);
 }
 
-/// "-u X:Y", as curl has it.
+/// "-u X:Y", as in curl.
 verdict user_option(const spot& at) {
   if (!begins_word(at) || (at.name() != "-u" && at.name() != "-U") || at.text.substr(at.end, 1) != " ") return nothing;
   const std::size_t value = at.end + 1, end = end_of_value(at.text, value);
   return at.text.substr(value, end - value).find(':') == nowhere ? nothing : secret(value, end);
 }
 
-/// The word after an option whose name says that it is secret: "--api-key X", "-password X".
+/// The word after an option whose name means a secret: "--api-key X", "-password X".
 verdict long_option(const spot& at) {
   if (!begins_word(at) || !at.name().starts_with('-') || at.text.substr(at.end, 1) != " ") return nothing;
   if (at.secret == secrecy::none) return nothing;
@@ -248,7 +248,7 @@ verdict long_option(const spot& at) {
   return secret(value, end);
 }
 
-/// "login X password Y", as .netrc has it.
+/// "login X password Y", as in .netrc.
 verdict netrc(const spot& at) {
   if (at.name() != "login" || at.text.substr(at.end, 1) != " ") return nothing;
   const std::size_t user = at.end + 1, next = first_of(at.text, spaces, user) + 1;
@@ -266,7 +266,7 @@ verdict bearer(const spot& at) {
 
 bool is_of_base64(char c) { return is_alnum(c) || is_one_of(c, "+/-_"); }
 
-/// What `text` says in Base64, of either alphabet; nothing if that has a byte which is not readable ASCII.
+/// Decodes Base64 with either alphabet; nothing if the result has a byte other than readable ASCII.
 std::optional<std::string> from_base64(std::string_view text) {
   std::string made;
   std::uint32_t bits = 0, held = 0;
@@ -301,8 +301,8 @@ verdict basic(const spot& at) {
              : secret(value, end_of_value(at.text, value));
 }
 
-/// Any readable text of twelve bytes in Base64. No other name is that: most of its letters would stand for bytes that
-/// are not ASCII.
+/// Any readable text of at least twelve bytes in Base64. Ordinary names do not match: most of their letters would
+/// decode to bytes other than ASCII.
 verdict encoded(const spot& at) {
   constexpr std::size_t shortest = 12;
   std::size_t end = end_of_base64(at.text, at.begin);
@@ -312,7 +312,7 @@ verdict encoded(const spot& at) {
   return secret(at.begin, end);
 }
 
-/// How secrets begin that services give out. Letters, digits and `also` follow, at least `length` of them.
+/// The prefix of secrets that services issue, followed by at least `length` letters, digits and characters of `also`.
 struct shape {
   std::string_view prefix;
   std::size_t length;
@@ -328,7 +328,7 @@ constexpr std::array shapes = {
     shape{"dckr_pat_", 12, "_-"}, shape{"r8_", 20, ""},          shape{"glsa_", 16, "_"},   shape{"whsec_", 16, ""},
     shape{"eyJ", 12, "_-."}};
 
-/// A secret that is known by how it begins, also within a name: "of-ghp_...".
+/// A secret recognized by its prefix, also within a name: "of-ghp_...".
 verdict known_shape(const spot& at) {
   const std::string_view name = at.name();
   const std::size_t last_dot = name.rfind('.');
@@ -349,7 +349,7 @@ verdict known_shape(const spot& at) {
   return nothing;
 }
 
-/// What follows "@" in names of code: versions of symbols, the table of calls, an address, an index.
+/// Texts after "@" in names of code: versions of symbols, the call table, an address, an index.
 bool is_symbol_version(std::string_view text) {
   const std::string_view word = text.substr(0, first_of(text, " \t\n\r'\"`,;()<>|", 0));
   const std::size_t name = static_cast<std::size_t>(
@@ -360,7 +360,7 @@ bool is_symbol_version(std::string_view text) {
          std::all_of(word.begin(), word.end(), is_digit);
 }
 
-/// user@host, user:password@host, an e-mail's address.
+/// user@host, user:password@host, an e-mail address.
 verdict user_at_host(const spot& at) {
   constexpr std::string_view ends = " \t\n\r'\"`<>";
   const std::string_view text = at.text;
@@ -387,13 +387,13 @@ constexpr std::array rules = {
     secret_rule{"a header with credentials: the rest of its line", "Authorization: Digest username=x, SECRET", header},
     secret_rule{"an element with a secret name", "<password>SECRET</password>", element},
     secret_rule{"a value of a secret name", "password: SECRET", assignment},
-    secret_rule{"what follows -p", "mysql -pSECRET", short_option},
+    secret_rule{"the value after -p", "mysql -pSECRET", short_option},
     secret_rule{"a user and password after -u", "curl -u ann:SECRET", user_option},
-    secret_rule{"what follows an option with a secret name", "run --api-key SECRET", long_option},
+    secret_rule{"the value after an option with a secret name", "run --api-key SECRET", long_option},
     secret_rule{"a user and password of .netrc", "machine db login ann password SECRET", netrc},
-    secret_rule{"what follows Bearer", "sent Bearer SECRET", bearer},
+    secret_rule{"the token after Bearer", "sent Bearer SECRET", bearer},
     secret_rule{"user@host and user:password@host", "ssh ann:SECRET@gpu-box", user_at_host},
-    secret_rule{"a secret that is known by its first letters", "hf_SECRETSECRETSECRET", known_shape},
+    secret_rule{"a secret recognized by its first letters", "hf_SECRETSECRETSECRET", known_shape},
     secret_rule{"a user and password in Base64 after Basic", "Basic YTpTRUNSRVQ=", basic},
     secret_rule{"readable text in Base64", "has YW5uJ3MgU0VDUkVUcw==", encoded},
 };

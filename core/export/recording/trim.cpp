@@ -9,7 +9,7 @@
 #include "core/base/format.hpp"
 #include "core/base/id_set.hpp"
 #include "core/export/recording/kept_tables.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/visit.hpp"
 #include "core/trace/file/writer.hpp"
@@ -20,15 +20,15 @@ namespace {
 using trace::raw;
 using trace::time_ns;
 
-/// What must be known from before the range.
+/// State from before the range.
 struct past {
-  std::map<std::uint64_t, trace::live_block_event> live;  ///< By block.
+  std::map<std::uint64_t, trace::live_block_event> live;  ///< Keyed by block.
   bool exact = true;
   std::map<std::uint64_t, trace::counter_event> counters;
   std::map<std::uint64_t, trace::pool_event> pools;
   std::map<std::uint64_t, trace::device_memory_event> devices;
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, trace::marker_event>
-      marks;  ///< By process, thread and name.
+      marks;  ///< Keyed by process, thread and name.
   std::vector<trace::message_event> messages;
 };
 
@@ -37,9 +37,9 @@ class trimmer {
   trimmer(const trace::snapshot& from, const trim_options& options)
       : from_(from),
         options_(options),
-        begin_(analysis::bounded(options.range.begin)),
-        end_(analysis::bounded(options.range.end)),
-        before_(std::clamp(analysis::time_range_of(from).begin, begin_ - 1, std::max(begin_, end_) - 1)),
+        begin_(bounded(options.range.begin)),
+        end_(bounded(options.range.end)),
+        before_(std::clamp(index::time_range_of(from).begin, begin_ - 1, std::max(begin_, end_) - 1)),
         tables_(from.tables()) {}
 
   result<trimmed> write(const std::string& path) {
@@ -60,7 +60,7 @@ class trimmer {
     write_past(*file);
     if (auto done = write_range(*file); !done) return tl::unexpected(done.error());
     write_ends(*file);
-    if (auto closed = analysis::finalize(*file, {.cancel = options_.task.cancelled}); !closed)
+    if (auto closed = summary::finalize(*file, {.cancel = options_.task.cancelled}); !closed)
       return tl::unexpected(closed.error());
     if (auto on = options_.task.go_on(1, path); !on) return tl::unexpected(on.error());
     if (auto published = file->publish(); !published) return tl::unexpected(published.error());
@@ -85,7 +85,7 @@ class trimmer {
     return false;
   }
 
-  /// Reads the chunks of one type that begin before `until` and calls `visit` for each row.
+  /// Reads the chunks of one type that start before `until` and calls `visit` for each row.
   template <class Row, class Visit>
   result<void> each(Visit&& visit, time_ns from, time_ns until) {
     if (auto on = options_.task.go_on(0, from_.path()); !on) return on;
@@ -101,8 +101,8 @@ class trimmer {
 
   result<void> look_at_past() {
     const time_ns last = begin_ - 1;
-    analysis::id_set freed;
-    analysis::id_set born;
+    id_set freed;
+    id_set born;
     result<void> done = each<trace::free_event>(
         [&](const auto& row) {
           if (row.time < begin_) freed.insert(raw(row.block));
@@ -122,7 +122,7 @@ class trimmer {
     };
     done = each<trace::alloc_event>([&](const auto& row) { add(row, row.id, row.time); }, INT64_MIN, last);
     if (!done) return done;
-    // Blocks whose allocation was lost or is older than the recording are listed in a checkpoint.
+    // Blocks whose allocation was lost or is older than the recording are in a checkpoint.
     done = each<trace::live_block_event>([&](const auto& row) { add(row, row.alloc, row.born); }, INT64_MIN, INT64_MAX);
     if (!done) return done;
     done = each<trace::loss_event>(
@@ -149,7 +149,7 @@ class trimmer {
       done = each<trace::device_memory_event>([&](const auto& row) { latest(past_.devices, raw(row.device), row); },
                                               INT64_MIN, last);
     if (!done) return done;
-    // The mark that begins the step in which the range begins.
+    // The mark that starts the step at the start of the range.
     done = each<trace::marker_event>(
         [&](const auto& row) {
           if (row.time >= begin_ || row.step < 0) return;
@@ -162,7 +162,7 @@ class trimmer {
     // Messages needed to understand the recording.
     done = each<trace::message_event>(
         [&](const auto& row) {
-          if (row.time < begin_ && row.severity != trace::severity::info && past_.messages.size() < most_messages)
+          if (row.time < begin_ && row.severity != trace::severity::info && past_.messages.size() < max_messages)
             past_.messages.push_back(row);
         },
         INT64_MIN, last);
@@ -170,7 +170,7 @@ class trimmer {
   }
 
   result<void> look_at_range() {
-    // Use the last watermark of the recording, not of the range: it says how complete the device times are.
+    // Use the last watermark of the recording, not of the range: it shows up to when device times are complete.
     const auto read = each<trace::watermark_event>(
         [&](const auto& row) {
           const auto [at, fresh] = watermarks_.try_emplace(raw(row.process), row);
@@ -197,10 +197,9 @@ class trimmer {
       if (row.call != trace::event_id::none) {
         asked_.insert(raw(row.call));
         if constexpr (requires { row.enqueued; }) {
-          first_asked_ =
-              std::min(first_asked_, analysis::bounded(row.enqueued == trace::unknown_time ? row.time : row.enqueued));
+          first_asked_ = std::min(first_asked_, bounded(row.enqueued == trace::unknown_time ? row.time : row.enqueued));
         } else {
-          first_asked_ = std::min(first_asked_, analysis::bounded(row.time));
+          first_asked_ = std::min(first_asked_, bounded(row.time));
         }
       }
     }
@@ -209,7 +208,7 @@ class trimmer {
   }
 
   result<void> look_for_calls() {
-    // Memset rows do not say when they were requested: assume at most a second earlier.
+    // Memset rows do not have the time of their request: assume at most a second earlier.
     constexpr time_ns longest_before_memset = 1'000'000'000;
     const time_ns from = std::min(first_asked_, begin_) - longest_before_memset;
     const auto add = [&](const auto& row) {
@@ -238,7 +237,8 @@ class trimmer {
         graphs_seen_from(), begin_);
   }
 
-  /// Where to start looking for touches by graph nodes, which are near definitions. Without these, none are needed.
+  /// The start of the search for touches by graph nodes, which are near definitions. Without definitions, none are
+  /// needed.
   [[nodiscard]] time_ns graphs_seen_from() const {
     if (definitions_.empty()) return begin_;
     return INT64_MIN;
@@ -306,7 +306,7 @@ class trimmer {
     ++made_.events;
   }
 
-  /// Writes statements from before the range at its start, and those from after it at its end.
+  /// Writes attributes from before the range at its start, and those from after it at its end.
   template <class Row>
   void put_said(trace::file_writer& file, const std::vector<Row>& rows) {
     for (Row row : rows) {
@@ -346,14 +346,14 @@ class trimmer {
     message.text = tables_.free_string();
     const std::string whole = format_moment(from_.end());
     file.add(trace::string_row{message.text,
-                               fmt::format("cut to {} to {} of a recording that ends at {}", format_moment(begin_),
+                               fmt::format("trimmed to {} to {} of a recording that ends at {}", format_moment(begin_),
                                            format_moment(std::min(end_, from_.end())), whole)});
     put(file, message);
   }
 
   result<void> write_range(trace::file_writer& file) {
     trace::row_type before{};
-    // The recorder wrote all pending rows where the types begin again. Do the same, so that late rows stay as late.
+    // The recorder wrote all pending rows where the types restart. Do the same, so that late rows stay equally late.
     return visit_range(
         [&](const auto& row) {
           if (!is_kept(row)) return;
@@ -377,25 +377,25 @@ class trimmer {
     }
   }
 
-  static constexpr std::size_t most_messages = 1'000;
+  static constexpr std::size_t max_messages = 1'000;
 
   const trace::snapshot& from_;
   const trim_options& options_;
   time_ns begin_, end_;
-  /// When what is known from before the range is written: just before it, but not before the recording begins.
+  /// The time of rows from before the range: just before it, but not before the start of the recording.
   time_ns before_;
   kept_tables tables_;
   past past_;
   std::map<std::uint64_t, trace::watermark_event> watermarks_;
-  analysis::id_set asked_, calls_, graphs_;
-  analysis::id_set kept_;         ///< Events that other rows may refer to.
-  analysis::id_set freed_after_;  ///< Block ids.
+  id_set asked_, calls_, graphs_;
+  id_set kept_;         ///< Events that other rows may refer to.
+  id_set freed_after_;  ///< Block ids.
   time_ns first_asked_ = INT64_MAX;
   std::vector<trace::graph_definition_event> definitions_;
   std::vector<trace::touch_event> nodes_;
   std::vector<trace::attribute_event> attributes_;
   std::vector<trace::link_event> links_;
-  std::uint64_t last_event_ = 0;  ///< Greatest id of the kept events. New events get greater ones.
+  std::uint64_t last_event_ = 0;  ///< Largest id of the kept events. New events get larger ones.
   trimmed made_;
 };
 
@@ -403,7 +403,7 @@ class trimmer {
 
 result<trimmed> trim(const trace::snapshot& from, const trim_options& options, const std::string& path) {
   trim_options within = options;
-  within.range = analysis::bounded(options.range);
+  within.range = bounded(options.range);
   if (within.range.length() <= 0) return fail(error_code::invalid_argument, "the range is empty", from.path());
   std::string same = path;
   if (same == from.path())

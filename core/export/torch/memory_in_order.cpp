@@ -14,7 +14,7 @@ block_change change_of(const trace::alloc_event& row, time_ns born) {
   made.block = row.block;
   made.layer = row.layer;
   made.kind = row.kind;
-  if (!analysis::is_host_resident(row.kind)) made.device = row.device;
+  if (!index::is_host_resident(row.kind)) made.device = row.device;
   made.pool = row.pool;
   made.process = row.process;
   made.thread = row.thread;

@@ -9,7 +9,7 @@ namespace sluice::exports::torch {
 namespace {
 
 constexpr std::uint64_t first_invented = std::uint64_t{1}
-                                         << 46;  // of addresses of our own making, if no other lies above
+                                         << 46;  // lowest invented address, unless recorded ones are above
 
 bool lies_in_one(const memory_place& at, const segment_places& segments) {
   const auto next = segments.upper_bound(at);
@@ -18,7 +18,7 @@ bool lies_in_one(const memory_place& at, const segment_places& segments) {
   return begin.first == at.first && at.second < of.end;
 }
 
-/// The bytes that a segment for a block may have at its own address; 0 if there is no room.
+/// The available size of a segment for a block at its own address; 0 if there is none.
 std::uint64_t room_at(const memory_place& at, std::uint64_t bytes, const segment_places& segments) {
   if (at.second > UINT64_MAX - bytes - rounding) return 0;
   const auto next = segments.lower_bound(at);
@@ -28,7 +28,7 @@ std::uint64_t room_at(const memory_place& at, std::uint64_t bytes, const segment
   return room < bytes ? 0 : room;
 }
 
-constexpr std::uint64_t highest_end = UINT64_MAX / 2;  // of a block behind which others are put
+constexpr std::uint64_t highest_end = UINT64_MAX / 2;  // end of the highest block that invented addresses follow
 
 }  // namespace
 

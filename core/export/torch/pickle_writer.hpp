@@ -10,10 +10,11 @@
 
 namespace sluice::exports {
 
-/// Writes plain data as a pickle of protocol 4, with the opcodes of Python's pickler. Repeated texts are references.
+/// Writes plain data as a pickle of protocol 4, with the opcodes that Python's pickler uses. A repeated text is written
+/// as a reference to its first occurrence.
 ///
-/// Lists and dictionaries are opened and closed. In between, write their values; for dictionaries, alternate keys and
-/// values. Items are appended a thousand at a time, as Python does, because readers hold them on a stack.
+/// To write a list or dictionary, open it, write its values (for a dictionary, keys and values alternately), then close
+/// it. The opcodes append a thousand items at a time, as Python's do, because readers hold these items on a stack.
 class pickle_writer {
  public:
   explicit pickle_writer(output& to);
@@ -30,12 +31,12 @@ class pickle_writer {
   void open_dictionary() { open('}'); }
   /// Ends the innermost list or dictionary.
   void close();
-  /// Makes the list or dictionary closed last reusable. Returns the number for `again`.
+  /// Remembers the list or dictionary that was closed last. Returns its number, for `again`.
   std::uint32_t remember();
-  /// Writes a remembered list or dictionary again, as a reference.
+  /// Writes a reference to a remembered list or dictionary.
   void again(std::uint32_t remembered);
 
-  /// Ends the pickle. Errors: those of the output so far.
+  /// Ends the pickle. Returns the first error of the output, if any.
   result<void> end();
 
  private:

@@ -4,12 +4,13 @@
 
 #include "core/trace/model/model.hpp"
 
-/// The parts of a PyTorch snapshot before it is written.
+/// The data of a PyTorch snapshot from which the pickle is written.
 namespace sluice::exports::torch {
 
 using trace::time_ns;
 
-/// An entry's action; `names` has PyTorch's words. Entries of one event at the same time come in this order.
+/// The action of an entry; `names` has PyTorch's names of the actions. Entries of one event that have the same time are
+/// sorted in this order.
 enum class kind : std::uint8_t {
   alloc,
   free_requested,
@@ -25,7 +26,7 @@ inline constexpr const char* names[] = {"alloc",        "free_requested", "free_
                                         "segment_free", "segment_map",    "segment_unmap",  "oom",
                                         "snapshot"};
 
-/// A block of the trace with its later history.
+/// A block of the trace: its allocation, and the time and event of its free.
 struct block {
   trace::alloc_event born;
   time_ns died = trace::unknown_time;
@@ -42,14 +43,14 @@ struct block {
   }
 };
 
-struct entry {
+struct trace_entry {
   time_ns time = 0;
   std::uint64_t order = 0;
   kind what = kind::alloc;
   std::uint64_t address = 0, bytes = 0;
   trace::stream_id stream{};
   trace::stack_id stack{};
-  trace::event_id event{};  ///< The event whose attributes the entry gets.
+  trace::event_id event{};  ///< The event whose attributes are written with the entry.
 };
 
 }  // namespace sluice::exports::torch

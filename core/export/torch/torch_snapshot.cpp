@@ -16,8 +16,8 @@ namespace sluice::exports {
 namespace {
 
 using torch::block;
-using torch::entry;
 using torch::kind;
+using torch::trace_entry;
 
 using torch::rounding;
 using torch::small_segment;
@@ -110,7 +110,7 @@ class snapshot_writer {
     return done;
   }
 
-  /// A snapshot is of one process: the one with the most framework blocks, else the most blocks.
+  /// A snapshot holds one process: the one with the most framework blocks, else the most blocks.
   void choose_process() {
     std::map<trace::process_id, std::pair<std::uint64_t, std::uint64_t>> processes;
     for (const block& each : blocks_) {
@@ -124,8 +124,8 @@ class snapshot_writer {
     process_ = best->first;
     has_framework_ = best->second.first > 0;
     if (processes.size() > 1) {
-      job_.note("a snapshot is of one process: " + std::to_string(processes.size() - 1) +
-                " others are left out; choose one with --only process:ID");
+      job_.note("a snapshot holds one process: " + std::to_string(processes.size() - 1) +
+                " others are omitted; choose one with --only process:ID");
     }
   }
 
@@ -134,8 +134,8 @@ class snapshot_writer {
     return tables_.text(row.name).find("Map") != std::string_view::npos;
   }
 
-  /// Recordings that only have the requests of frees, as ours do, do not say when they completed. They are then
-  /// completed at once; otherwise a viewer would show all memory as never freed.
+  /// Recordings that have only the requests of frees, such as Sluice's, do not have the times of their completion.
+  /// Frees are then completed at once; otherwise a viewer would show all memory as never freed.
   void complete_frees() {
     for (const block& each : blocks_)
       if (is_inner(each) && each.completed != trace::unknown_time) return;
@@ -156,7 +156,7 @@ class snapshot_writer {
     }
   }
 
-  /// In a snapshot a block is known by its address: those without one get one of their own.
+  /// A snapshot identifies a block by its address: blocks without one get a unique one.
   void give_addresses() {
     without_address_ = torch::give_addresses(blocks_, [&](const block& each) {
       return each.born.process == process_ && (is_block(each) || each.holds_blocks);
@@ -183,11 +183,11 @@ class snapshot_writer {
            trace::stack_id stack, trace::event_id event) {
     add(owner, {time, raw(order), what, of.address, of.bytes, of.stream, stack, event});
   }
-  void add(std::int64_t owner, const entry& made) {
+  void add(std::int64_t owner, const trace_entry& made) {
     if (made.time >= range_.begin && made.time < range_.end) histories_[owner].push_back(made);
   }
 
-  /// True for what remains of a partly unmapped mapping. The importer makes such blocks; they have no event.
+  /// True for the rest of a partly unmapped mapping. The importer creates such blocks; they have no event.
   [[nodiscard]] bool is_rest(const block& each) const {
     return each.holds_blocks && each.born.source == trace::provenance::inferred && is_mapped(each.born) &&
            (each.born.flags & trace::born_before) == 0;
@@ -236,14 +236,14 @@ class snapshot_writer {
       if (!is_block(each)) continue;
       if (!before) add(owner, of.time, of.id, kind::alloc, of, of.stack, of.id);
       if (each.died == trace::unknown_time) continue;
-      // What was asked for before the history is not in it.
+      // Requests from before the history are not in it.
       if (!before || each.died > of.time) add(owner, each.died, each.free, kind::free_requested, of, {}, each.free);
       if (each.completed == trace::unknown_time) continue;
       add(owner, std::max(each.completed, each.died), each.free, kind::free_completed, of, {}, {});
     }
     for (const trace::alloc_failed_event& row : failed_) {
       if (row.process != process_ || row.time < range_.begin || row.time >= range_.end) continue;
-      entry made{row.time, raw(row.id), kind::oom, 0, row.bytes, row.stream, row.stack, row.id};
+      trace_entry made{row.time, raw(row.id), kind::oom, 0, row.bytes, row.stream, row.stack, row.id};
       for (const trace::attribute_event& each : attributes_[row.id])
         if (tables_.text(each.key) == "device_free")
           made.address = static_cast<std::uint64_t>(std::max<std::int64_t>(each.integer, 0));
@@ -254,7 +254,7 @@ class snapshot_writer {
       histories_[0].push_back({row.time, raw(row.id), kind::snapshot, 0, 0, {}, {}, row.id});
     }
     for (auto& [owner, entries] : histories_) {
-      std::sort(entries.begin(), entries.end(), [](const entry& a, const entry& b) {
+      std::sort(entries.begin(), entries.end(), [](const trace_entry& a, const trace_entry& b) {
         return std::tuple(a.time, a.order, a.what) < std::tuple(b.time, b.order, b.what);
       });
       job_.count_rows(entries.size());
@@ -330,7 +330,7 @@ class snapshot_writer {
     out_.integer(of.integer);
   }
 
-  void put_entry(const entry& each) {
+  void put_entry(const trace_entry& each) {
     out_.open_dictionary();
     put("action", torch::names[static_cast<std::size_t>(each.what)]);
     put(each.what == kind::oom ? "device_free" : "addr", each.address);
@@ -369,20 +369,19 @@ class snapshot_writer {
   void put_history(std::int64_t owner) {
     out_.open_list();
     if (const auto found = histories_.find(owner); found != histories_.end())
-      for (const entry& each : found->second) put_entry(each);
+      for (const trace_entry& each : found->second) put_entry(each);
     out_.close();
   }
 
   void note_what_is_missing() {
     if (other_memory_ != 0)
-      job_.note("left out: " + std::to_string(other_memory_) +
-                " blocks of memory that is neither a device's, managed nor pinned");
+      job_.note("omitted: " + std::to_string(other_memory_) + " blocks other than device, managed or pinned memory");
     if (without_address_ != 0)
       job_.note(std::to_string(without_address_) +
-                " blocks have no address in the recording: each has one of its own in the snapshot");
+                " blocks have no address in the recording: each got a unique one in the snapshot");
     if (own_segments_.size() != 0)
       job_.note(std::to_string(own_segments_.size()) +
-                " blocks lie in no segment that was recorded: each is in a segment of its own");
+                " blocks are outside of all recorded segments: each got its own segment");
   }
 
   void put_segments(bool host) {
@@ -542,7 +541,7 @@ class snapshot_writer {
     out_.open_dictionary();
     for (const trace::marker_event& mark : marks_) {
       if (tables_.text(mark.name) != "allocator settings" || mark.process != process_) continue;
-      // The whole name is redacted before it is divided: either part may hold the rest of a secret.
+      // Redact the whole name before splitting it: either part may hold the rest of a secret.
       std::map<std::string, std::vector<std::pair<std::string, const trace::attribute_event*>>> nested;
       for (const trace::attribute_event& each : attributes_[mark.id]) {
         const std::string name(job_.text(each.key, text_role::plain));
@@ -570,13 +569,12 @@ class snapshot_writer {
   job& job_;
   const trace::tables& tables_;
   /// The requested range. For a whole recording larger than that, to include the last events.
-  analysis::time_range range_ =
-      job_.wanted().range.value_or(analysis::time_range{-analysis::latest_time, analysis::latest_time});
+  time_range range_ = job_.wanted().range.value_or(time_range{-latest_time, latest_time});
   pickle_writer out_;
   std::vector<block> blocks_;
   torch::own_segments own_segments_;
   std::uint64_t without_address_ = 0;
-  std::uint64_t other_memory_ = 0;  ///< Blocks that a snapshot has no place for.
+  std::uint64_t other_memory_ = 0;  ///< Blocks that a snapshot cannot represent.
   std::unordered_map<trace::block_id, std::size_t> place_;
   std::vector<trace::alloc_failed_event> failed_;
   std::vector<trace::marker_event> marks_;
@@ -584,7 +582,7 @@ class snapshot_writer {
   trace::process_id process_{};
   bool has_framework_ = false;
   std::map<trace::device_id, std::int64_t> ordinals_;
-  std::map<std::int64_t, std::vector<entry>> histories_;
+  std::map<std::int64_t, std::vector<trace_entry>> histories_;
   std::map<std::tuple<std::int64_t, time_ns, std::uint64_t>, std::uint64_t>
       rests_;  ///< Owner, time and address to bytes.
   std::unordered_map<trace::stack_id, std::uint32_t> stacks_;

@@ -1,4 +1,4 @@
-// Imports memory_record.csv of Ascend's PyTorch profiler: the sums of each allocator at times. Lines have the form
+// Imports memory_record.csv of Ascend's PyTorch profiler: samples of the totals of each allocator. Lines have the form
 //   Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type
 // with components such as PTA (PyTorch's caching allocator), and devices such as NPU:0. The columns are found by name.
 #include <algorithm>
@@ -20,9 +20,9 @@ namespace {
 
 using trace::time_ns;
 
-constexpr std::string_view whole_process = "APP";  ///< What the process has of the device's memory.
+constexpr std::string_view whole_process = "APP";  ///< The device memory of the whole process.
 constexpr double bytes_of_megabyte = 1024.0 * 1024.0;
-constexpr double most_megabytes = 1e9;
+constexpr double max_megabytes = 1e9;
 constexpr time_ns longest_memory_record = time_ns{366} * 24 * 3600 * 1'000'000'000;
 
 std::string_view without_blanks(std::string_view text) {
@@ -42,12 +42,12 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
-/// A size in MB as bytes.
+/// Converts a size in MB to bytes.
 std::optional<std::uint64_t> size_of(std::string_view text) {
   double megabytes = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), megabytes);
   const bool good =
-      read.ec == std::errc{} && read.ptr == text.data() + text.size() && megabytes >= 0 && megabytes <= most_megabytes;
+      read.ec == std::errc{} && read.ptr == text.data() + text.size() && megabytes >= 0 && megabytes <= max_megabytes;
   return good ? std::optional(static_cast<std::uint64_t>(std::llround(megabytes * bytes_of_megabyte))) : std::nullopt;
 }
 
@@ -60,7 +60,7 @@ class memory_record_reader {
     if (done && work_.began()) {
       work_.say(
           trace::severity::info,
-          "the file has sums of each allocator and no blocks: a block stands for what one grew by between two times");
+          "the file has totals per allocator instead of blocks: each block represents the growth between two samples");
     }
     return done;
   }
@@ -92,14 +92,14 @@ class memory_record_reader {
       if (auto begun = begin(*time); !begun) return begun;
     }
     if (*time - origin_ > longest_memory_record || *time < origin_) {
-      work_.not_understood("lines with a time that is before the first or a year behind it", 1, offset);
+      work_.not_understood("lines with a time before the first or more than a year after it", 1, offset);
       return {};
     }
     if (component.find('+') != std::string_view::npos) {
-      work_.read("sums of several allocators, which each have lines of their own");
+      work_.read("totals of several allocators, which also have their own lines");
       return {};
     }
-    work_.read("samples of allocators");
+    work_.read("allocator samples");
     allocator& of = allocator_of(cell(cells, "Device Type"), component);
     const time_ns now = of.memory->set(*time - origin_, *used);
     trace::pool_event sample;
@@ -130,8 +130,9 @@ class memory_record_reader {
   }
 
   allocator& allocator_of(std::string_view device, std::string_view component) {
-    constexpr std::size_t most_allocators = 1000;  // Of devices and components; a file of nonsense has one each line.
-    if (allocators_.size() >= most_allocators && !allocators_.contains({std::string(device), std::string(component)})) {
+    constexpr std::size_t max_allocators = 1000;  // Of devices and components; an invalid file may have one on each
+                                                  // line.
+    if (allocators_.size() >= max_allocators && !allocators_.contains({std::string(device), std::string(component)})) {
       component = "others";
       device = {};
     }

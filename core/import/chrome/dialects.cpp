@@ -8,7 +8,7 @@
 namespace sluice::importing {
 namespace {
 
-/// Numbers of devices that are a "process": none that a tool writes is so large.
+/// Numbers of devices that are a "process": larger than any that a tool writes.
 constexpr std::int64_t first_device_number = std::int64_t{1} << 40;
 /// The type of a CUDA device in torch.profiler's memory instants.
 constexpr std::int64_t accelerator = 1;
@@ -27,7 +27,7 @@ class dialect_arguments {
     const chrome_argument* const found = find(key);
     return found == nullptr ? std::string_view{} : found->text;
   }
-  /// The number, also of a quoted one, and behind "$$", which XLA writes before some.
+  /// The number, which may be quoted or prefixed with "$$", as XLA writes some.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view key) const {
     std::string_view written = text(key);
     if (written.starts_with("$$")) written.remove_prefix(2);
@@ -38,7 +38,7 @@ class dialect_arguments {
   std::span<const chrome_argument> all_;
 };
 
-/// The value of `key` in "key:value key:value", whose pairs blanks or line ends separate.
+/// The value of `key` in "key:value key:value" with pairs separated by blanks or line ends.
 std::string_view value_in(std::string_view details, std::string_view key) {
   for (std::size_t at = details.find(key); at != std::string_view::npos; at = details.find(key, at + 1)) {
     const bool begins = at == 0 || details[at - 1] == ' ' || details[at - 1] == '\n';
@@ -60,7 +60,7 @@ std::optional<std::int64_t> number_in(std::string_view details, std::string_view
   return written.empty() ? std::nullopt : parse_integer(written, true);
 }
 
-/// Three numbers with one of `between` around them: "256,1,1" or "8; 1; 1".
+/// Reads three numbers separated by characters of `between`: "256,1,1" or "8; 1; 1".
 void read_numbers(std::string_view text, std::string_view between, std::uint32_t (&into)[3]) {
   for (std::uint32_t& each : into) {
     const std::size_t begin = text.find_first_not_of(between);
@@ -72,7 +72,7 @@ void read_numbers(std::string_view text, std::string_view between, std::uint32_t
   }
 }
 
-/// "pageable" in torch.profiler's word.
+/// Converts "pageable" and similar to torch.profiler's names.
 std::string_view xla_side(std::string_view word) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words = {{{"pageable", "Pageable"},
                                                                                           {"pinned", "Pinned"},
@@ -85,7 +85,7 @@ std::string_view xla_side(std::string_view word) {
   return "Unknown";
 }
 
-// --- XLA --------------------------------------------------------------------------------------------------------------
+// --- XLA -------------------------------------------------------------------------------------------------------------
 
 bool is_driver_call(std::string_view name) {
   const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
@@ -105,7 +105,7 @@ std::int64_t device_of_allocator(std::string_view name) {
   return parse_integer(name.substr(at, end - at)).value_or(chrome_details::none);
 }
 
-/// What the allocator says when it gives out memory and takes it back.
+/// Reads an event of the allocator that allocates or frees memory.
 std::optional<dialect_event> read_xla_memory(const chrome_event& event, const dialect_arguments& all) {
   const bool gives = event.name == "MemoryAllocation", takes = event.name == "MemoryDeallocation";
   const auto bytes = all.number("allocation_bytes");
@@ -126,8 +126,8 @@ std::optional<dialect_event> read_xla_memory(const chrome_event& event, const di
   return made;
 }
 
-/// On the row of a thread, XLA gives a call the name and the details of the work that it asks for, and the number of the device.
-/// (`CuptiTraceCollectorImpl` in xla/backends/profiler/gpu/cupti_collector.cc.)
+/// On a thread's row, XLA gives a call the name and details of the work that it requests, and the device's number
+/// (`CuptiTraceCollectorImpl` in xla/backends/profiler/gpu/cupti_collector.cc).
 dialect_event read_xla_call(const chrome_event& event, const dialect_arguments& all, dialect_event made) {
   made.category = chrome_category::runtime_call;
   made.of_device = false;
@@ -173,9 +173,9 @@ std::optional<dialect_event> read_xla(const chrome_event& event, const dialect_a
   return made;
 }
 
-// --- Intel's unitrace -------------------------------------------------------------------------------------------------
+// --- Intel's unitrace ------------------------------------------------------------------------------------------------
 
-/// "kernel[SIMD32 {8;1;1} {32;1;1}]": groups and items in a group. The rest is the kernel's name.
+/// Parses "kernel[SIMD32 {8;1;1} {32;1;1}]": groups, and items per group. The rest is the kernel's name.
 void read_unitrace_kernel(std::string_view name, dialect_event& into) {
   into.category = chrome_category::kernel;
   const std::size_t open = name.rfind("[SIMD");
@@ -190,7 +190,7 @@ void read_unitrace_kernel(std::string_view name, dialect_event& into) {
   }
 }
 
-/// "zeCommandListAppendMemoryCopy(M2D)[8388608 bytes]".
+/// Parses "zeCommandListAppendMemoryCopy(M2D)[8388608 bytes]".
 dialect_event read_unitrace(const chrome_event& event) {
   dialect_event made;
   made.of_device = true;
@@ -220,7 +220,7 @@ dialect_event read_unitrace(const chrome_event& event) {
   return made;
 }
 
-// --- rocprof ----------------------------------------------------------------------------------------------------------
+// --- rocprof ---------------------------------------------------------------------------------------------------------
 
 std::optional<dialect_event> read_rocprof(const chrome_event& event, const dialect_arguments& all) {
   if (all.find("BeginNs") == nullptr) return std::nullopt;
@@ -243,7 +243,7 @@ std::optional<dialect_event> read_rocprof(const chrome_event& event, const diale
   return made;
 }
 
-// --- Ascend -----------------------------------------------------------------------------------------------------------
+// --- Ascend ----------------------------------------------------------------------------------------------------------
 
 bool is_ascend_kernel(std::string_view type) {
   for (const std::string_view part :
@@ -273,9 +273,9 @@ dialect_event read_ascend(const chrome_event& event, const dialect_arguments& al
   return made;
 }
 
-// --- devices ----------------------------------------------------------------------------------------------------------
+// --- devices ---------------------------------------------------------------------------------------------------------
 
-/// The digits that end a name, before a bracket: "/device:GPU:0", "DEVICE<...>[0]".
+/// The number at the end of a name, which a bracket may follow: "/device:GPU:0", "DEVICE<...>[0]".
 std::optional<std::int64_t> last_number(std::string_view name) {
   if (name.starts_with("DEVICE<")) name.remove_prefix(std::min(name.rfind('>'), name.size()));
   const std::size_t end = name.find_last_of("0123456789");
@@ -289,7 +289,7 @@ bool is_device_name(std::string_view name) {
   return holds_text(name, "/device:") || name.starts_with("DEVICE<") || name == "Ascend Hardware";
 }
 
-/// The device's own name, if its "process" has it.
+/// The model name of the device, if its "process" has it.
 std::string_view model_of(std::string_view name) {
   if (name.starts_with("DEVICE<") && holds_text(name, ">")) return name.substr(7, name.rfind('>') - 7);
   return name == "Ascend Hardware" ? "Ascend NPU" : std::string_view{};

@@ -13,13 +13,13 @@ constexpr std::size_t read_bytes = std::size_t{64} << 10;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// The position of the first byte that is neither blank nor a comma.
+/// The position of the first byte that is neither a blank nor a comma.
 std::size_t first_solid(std::string_view text) {
   const std::size_t at = text.find_first_not_of(" \n\r\t,");
   return at == std::string_view::npos ? text.size() : at;
 }
 
-/// Whether what begins here is an object that goes wrong before it ends.
+/// True if the text starts with an object that is invalid before its end.
 bool is_broken_text(std::string_view text) {
   text.remove_prefix(first_solid(text));
   return text.starts_with('{') && read_object_strictly(text).is == strict_object::state::broken;
@@ -76,12 +76,12 @@ result<void> chrome_document::begin() {
   }
   const auto byte = peek_solid();
   if (!byte) return tl::unexpected<error>(byte.error());
-  if (*byte != '{' && *byte != '[') return wrong("neither an object nor an array begins here");
+  if (*byte != '{' && *byte != '[') return wrong("expected an object or an array");
   begin_document(*byte == '{');
   return {};
 }
 
-/// At the bracket that opens it.
+/// Call at the document's opening bracket.
 void chrome_document::begin_document(bool object) {
   ++documents_;
   lines_ = object && begins_with_event();
@@ -91,12 +91,13 @@ void chrome_document::begin_document(bool object) {
   if (!lines_) skip();
 }
 
-/// Whether the object that begins here is an event itself: then each line is one. Only as far as it has been read.
+/// True if the object that starts here is an event itself, so that each line is an event. Checks only the part read so
+/// far.
 bool chrome_document::begins_with_event() {
   return read_object_strictly({rest_.data() + at_, rest_.size() - at_}).has_phase;
 }
 
-/// Behind a document: the end of the file, or another document.
+/// Call after a document: the end of the file or another document follows.
 result<void> chrome_document::follow() {
   const auto byte = peek_solid();
   if (!byte) return tl::unexpected<error>(byte.error());
@@ -105,9 +106,9 @@ result<void> chrome_document::follow() {
   } else if (*byte == '{' || *byte == '[') {
     begin_document(*byte == '{');
   } else if (*byte == ',' && !object_) {
-    place_ = place::in_array;  // The bracket before was one too many.
+    place_ = place::in_array;  // The previous bracket was an extra one.
   } else {
-    return end_or_fail("something follows the document that is no JSON");
+    return end_or_fail("text that is not JSON follows the document");
   }
   return {};
 }
@@ -149,11 +150,11 @@ result<void> chrome_document::member(chrome_piece& into) {
     place_ = place::behind;
     return {};
   }
-  if (*byte == '{' && in_members_) {  // The bracket before ended no array: there are more events.
+  if (*byte == '{' && in_members_) {  // The previous bracket did not end the array: there are more events.
     place_ = place::in_array;
     return {};
   }
-  if (*byte != '"') return end_or_fail("expected the name of a member");
+  if (*byte != '"') return end_or_fail("expected a member's name");
   skip();
   const auto whole = read_string(into.name);
   if (!whole) return tl::unexpected<error>(whole.error());
@@ -162,7 +163,7 @@ result<void> chrome_document::member(chrome_piece& into) {
     skip();
     byte = peek_solid();
   } else if (byte && *byte >= 0) {
-    return end_or_fail("expected ':' behind the name of a member");
+    return end_or_fail("expected ':' after a member's name");
   }
   if (!byte) return tl::unexpected<error>(byte.error());
   if (into.name == "traceEvents" && *byte == '[') {
@@ -215,7 +216,7 @@ result<void> chrome_document::read_value(chrome_piece& into) {
   }
 }
 
-/// Ends `into` at `end`. The bytes in its buffer from `behind` on are kept for the next piece.
+/// Ends `into` at `end`. Keeps the bytes in its buffer from `behind` on for the next piece.
 void chrome_document::take_events(chrome_piece& into, std::size_t end, std::size_t behind) {
   rest_.resize(into.buffer.size() - behind);
   std::copy(into.buffer.begin() + static_cast<std::ptrdiff_t>(behind), into.buffer.end(), rest_.begin());
@@ -241,8 +242,8 @@ void chrome_document::lose(std::uint64_t events, std::uint64_t bytes, std::uint6
   gap_.bytes += bytes;
 }
 
-/// Makes blanks of the broken event that begins at `from`, and of those behind it, up to the next that is whole: returned is where that is;
-/// 0 if none is to be seen.
+/// Blanks out the broken event that starts at `from`, and broken events after it. Returns the position of the next
+/// whole event; 0 if none is visible.
 std::size_t chrome_document::pass_over(chrome_piece& in, std::size_t from) {
   const std::string_view rest{in.buffer.data() + from, in.buffer.size() - from};
   const std::size_t blank = first_solid(rest);
@@ -254,7 +255,7 @@ std::size_t chrome_document::pass_over(chrome_piece& in, std::size_t from) {
   return from + blank + next.at;
 }
 
-/// As scan_array of what is in `in`, but goes on behind events that are broken.
+/// Like scan_array for the content of `in`, but continues after broken events.
 array_piece chrome_document::scan(chrome_piece& in) {
   array_piece all;
   for (std::size_t start = chrome_piece::margin;;) {
@@ -307,7 +308,7 @@ result<void> chrome_document::events(chrome_piece& into) {
         lost_bytes_ = 0;
         truncated_ = false;
       } else if (object_ && tail.substr(first_solid(tail)).starts_with('"')) {
-        // Members of the document: a broken event took the bracket before them for its own.
+        // These are members of the document: a broken event consumed the bracket before them.
         lost_bytes_ = 0;
         truncated_ = false;
       }
@@ -319,7 +320,7 @@ result<void> chrome_document::events(chrome_piece& into) {
       take_events(into, margin + piece.end, margin + piece.end);
       return {};
     }
-    if (filled >= longest_event) return wrong("an event longer than 64 MiB begins here");
+    if (filled >= longest_event) return wrong("this event is longer than 64 MiB");
   }
 }
 

@@ -27,7 +27,7 @@ std::optional<time_ns> value_behind(std::string_view text, std::size_t at) {
   return quick_thousandths(number, quick) ? std::optional(quick) : parse_thousandths(number);
 }
 
-/// The object around `at`, by its brackets; empty where it is not whole, or long.
+/// The object around `at`, by its brackets; empty if it is incomplete or long.
 std::string_view object_around(std::string_view text, std::size_t at) {
   std::size_t begin = at;
   for (int depth = 0; depth >= 0; --begin) {
@@ -49,7 +49,7 @@ class first_time_finder {
 
   std::optional<time_ns> run() {
     std::vector<char> text;
-    std::size_t searched = 0;  // Of `text`: what is behind it is looked at when what follows is known.
+    std::size_t searched = 0;  // Position in `text`; the rest is searched once the text after it is available.
     for (bool more = true; more;) {
       const std::size_t kept = std::min(searched, longest_event);
       text.erase(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(searched - kept));
@@ -82,7 +82,7 @@ class first_time_finder {
     }
   }
 
-  /// Clocks that were never read say 0: the usual time is that of most.
+  /// Uninitialized times are 0, so the usual time is that of most events.
   void learn(std::string_view text) {
     std::vector<time_ns> times;
     for (std::size_t at = text.find(time_key); at != std::string_view::npos; at = text.find(time_key, at + 1))

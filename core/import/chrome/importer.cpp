@@ -31,9 +31,9 @@ using trace::time_ns;
 
 /// Times beyond this are invalid: 146 years in ns from any clock's origin. Sums of valid times fit into 64 bits.
 constexpr time_ns far = std::numeric_limits<time_ns>::max() / 2;
-/// Times later than this are from a clock that counts from 1970: the year 2001, in ns.
+/// Later times are from a clock that starts in 1970: the year 2001, in ns.
 constexpr time_ns surely_unix = 1'000'000'000'000'000'000;
-/// No trace is longer: a time that is farther from the others was never measured.
+/// The longest possible trace: a time farther from the others is invalid.
 constexpr time_ns longest_trace = time_ns{366} * 24 * 3600 * 1'000'000'000;
 
 struct counted {
@@ -41,7 +41,7 @@ struct counted {
   std::uint64_t offset = error::no_offset;
 };
 
-/// What is counted as read, in the order of the report.
+/// The kinds that are counted as read, in the order of the report.
 enum kind : std::uint8_t {
   kernels,
   copies,
@@ -74,24 +74,24 @@ constexpr std::array<std::string_view, kind_count> kind_names = {
     "Python functions",
     "annotations",
     "GPU annotations",
-    "other ranges of devices",
+    "other device ranges",
     "memory instants",
     "failed allocations",
     "ranges",
     "asynchronous ends",
     "instants",
     "counter samples",
-    "ends of arrows",
-    "ends of arrows from calls to work, which correlation ids tell",
+    "arrow ends",
+    "arrow ends from calls to work, replaced by correlation ids",
     "names"};
 
 class chrome_importer {
  public:
-  /// `first`: the time of the first event, as far as it is known, and for sure if `is_sure`.
+  /// `first`: the time of the first event, if known; certain if `is_sure`.
   chrome_importer(job& work, input& source, std::optional<time_ns> first, bool is_sure)
       : work_(work), source_(source), first_(first), is_sure_(is_sure) {}
 
-  /// Reads the file. Where `begins_elsewhere`, nothing of it is of use.
+  /// Reads the file. If `begins_elsewhere` is true afterwards, discard the trace.
   result<void> run() {
     chrome_pipeline pipeline(source_);
     while (const chrome_parsed* piece = pipeline.next()) {
@@ -112,23 +112,23 @@ class chrome_importer {
     return {};
   }
 
-  /// True if the first event is at another time than was known before.
+  /// True if the first event has a time other than expected.
   [[nodiscard]] bool begins_elsewhere() const { return !is_sure_ && earliest_ != 0 && earliest_ != far; }
   /// The time of the first event.
   [[nodiscard]] time_ns first() const { return origin_ + earliest_; }
 
  private:
-  /// A document without any events may be anything that is JSON.
+  /// A document without events may be any JSON.
   result<void> check(const chrome_document& document) {
     const std::string& path = work_.source().path();
     if (!document.has_events()) {
       if (const unread_format* known = members_.other_format())
         return fail(error_code::foreign, std::string(known->is), path, std::string(known->hint));
-      return fail(error_code::foreign, "is a JSON object without \"traceEvents\", so it is no Chrome trace", path,
+      return fail(error_code::foreign, "is a JSON object without \"traceEvents\", so it is not a Chrome trace", path,
                   "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
     }
     if (events_ != 0 && phases_ == 0) {
-      return fail(error_code::foreign, "is a JSON array of objects that are no events: none has a \"ph\"", path,
+      return fail(error_code::foreign, "is a JSON array of objects that are not events: none has a \"ph\"", path,
                   "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
     }
     return {};
@@ -138,26 +138,25 @@ class chrome_importer {
     if (document.truncated()) {
       work_.say(trace::severity::warning, "the imported file is cut off: everything before the cut was imported");
     }
-    if (document.lost_bytes() != 0) fault("bytes of an event that the file's end cut off", document.lost_bytes());
-    if (document.gap().events != 0) fault("events that are no JSON", document.gap().events, document.gap().offset);
+    if (document.lost_bytes() != 0) fault("bytes of an event cut off by the end of the file", document.lost_bytes());
+    if (document.gap().events != 0) fault("events that are not JSON", document.gap().events, document.gap().offset);
     lost_bytes_ += document.gap().bytes;
     if (lost_bytes_ != 0) {
       work_.say(trace::severity::warning,
-                "broken events were passed over in the imported file: " + std::to_string(lost_bytes_) + " bytes");
+                "broken events were skipped in the imported file: " + std::to_string(lost_bytes_) + " bytes");
     }
     if (document.documents() > 1) {
-      work_.say(trace::severity::warning, "the imported file holds " + std::to_string(document.documents()) +
-                                              " documents, one behind the other: they are read as one");
+      work_.say(trace::severity::warning, "the imported file has " + std::to_string(document.documents()) +
+                                              " consecutive documents: they were read as one");
     }
     if (document.ill_formed_from() != error::no_offset) {
-      work_.say(
-          trace::severity::warning,
-          "the imported file goes on after its events with something that is not JSON; nothing is read from byte " +
-              std::to_string(document.ill_formed_from()) + " on");
+      work_.say(trace::severity::warning,
+                "the imported file has text after its events that is not JSON; ignored from byte " +
+                    std::to_string(document.ill_formed_from()) + " on");
     }
   }
 
-  /// What is needed to write the trace, created when its clock is known.
+  /// The state for writing the trace, created when its clock is known.
   struct parts {
     explicit parts(trace::file_writer& writer)
         : out(writer),
@@ -187,13 +186,13 @@ class chrome_importer {
     if (!usual_) usual_ = usual_time(piece.batch.events);
     for (const chrome_fault& each : piece.batch.faults) fault(each.what, 1, each.offset);
     if (piece.batch.skipped_arguments != 0)
-      fault("events' arguments that the model has no place for", piece.batch.skipped_arguments);
+      fault("event arguments that a recording cannot represent", piece.batch.skipped_arguments);
     lost_bytes_ += piece.batch.lost_bytes;
     for (const chrome_event& event : piece.batch.events) take(event, piece.batch);
     return {};
   }
 
-  /// The time that most of these events are near, and no other: clocks that were never read say 0, overflows say anything.
+  /// The time that most of these events are near. Uninitialized times are 0, and overflows may give any time.
   static std::optional<time_ns> usual_time(const std::vector<chrome_event>& events) {
     std::vector<time_ns> times;
     for (const chrome_event& event : events)
@@ -224,7 +223,7 @@ class chrome_importer {
     return {};
   }
 
-  /// Whether an event has a time that is near the others'.
+  /// True if an event has a time near the others.
   [[nodiscard]] bool is_plausible(const chrome_event& event) const {
     if (!event.has_time || event.bad_time || event.time <= -far || event.time >= far) return false;
     return !usual_ || (event.time >= *usual_ - longest_trace && event.time <= *usual_ + longest_trace);
@@ -241,7 +240,7 @@ class chrome_importer {
     if (!is_plausible(event)) {
       fault(!event.has_time ? "events without a time"
             : event.bad_time || event.time <= -far || event.time >= far
-                ? "events with a time that is no number or beyond 64 bits of ns"
+                ? "events with a time that is not a number or exceeds 64 bits of ns"
                 : "events with an impossible time, more than a year from the others");
       return;
     }
@@ -279,7 +278,7 @@ class chrome_importer {
       case 'C': {
         const std::size_t bad =
             event.argument_count == 0 ? 0 : parts_->slices.add_counter(event, time, &batch.arguments[event.arguments]);
-        if (bad != 0) fault("counter values that are no numbers", bad);
+        if (bad != 0) fault("counter values that are not numbers", bad);
         read_[counters] += event.argument_count - bad;
         break;
       }
@@ -301,7 +300,7 @@ class chrome_importer {
     }
   }
 
-  /// XLA writes an object without members last.
+  /// XLA ends the list of events with an empty object.
   static bool is_empty(const chrome_event& event) {
     return event.phase == 0 && !event.has_time && event.name.empty() && event.category_text.empty();
   }
@@ -323,7 +322,7 @@ class chrome_importer {
     } else if (event.bad_duration || event.duration > longest_trace) {
       fault("events with an impossible duration; they are shown until the end");
     } else if (event.duration < 0) {
-      fault("events that last a negative time");
+      fault("events with a negative duration");
       end = begin;
     } else {
       end = begin + event.duration;
@@ -334,7 +333,7 @@ class chrome_importer {
     take_range(event, details, begin, end);
   }
 
-  /// Work of a device in the words of another tool than torch.profiler. Returns false if it is none.
+  /// Reads device work in the form of a tool other than torch.profiler. Returns false if the event is not such work.
   bool take_dialect(const chrome_event& event, const chrome_batch& batch, time_ns begin, time_ns end) {
     const std::span<const chrome_argument> arguments(
         batch.arguments.data() + (event.argument_count == 0 ? 0 : event.arguments), event.argument_count);
@@ -344,7 +343,7 @@ class chrome_importer {
       read = read_bare_work(event);
     }
     if (!read) {
-      if (event.argument_count != 0) fault("events' arguments that the model has no place for");
+      if (event.argument_count != 0) fault("event arguments that a recording cannot represent");
       if (!on_device) return false;
       take_row_of_device(event, begin, end);
       return true;
@@ -368,7 +367,7 @@ class chrome_importer {
     return true;
   }
 
-  /// What a device's "process" shows beside its work: modules, steps, waits.
+  /// Reads rows of a device's "process" other than its work: modules, steps, waits.
   void take_row_of_device(const chrome_event& event, time_ns begin, time_ns end) {
     chrome_tracks& tracks = parts_->tracks;
     const std::string_view row = tracks.thread_name(event.process, event.thread);
@@ -487,45 +486,45 @@ class chrome_importer {
     const auto count = [&](std::string_view what, std::uint64_t number) {
       if (number != 0) work_.not_understood(what, number);
     };
-    count("ends of arrows without a range or without another end", slices.loose);
+    count("arrow ends without a range or a counterpart", slices.loose);
     count("ranges that never ended", slices.open_ranges);
-    count("ends of ranges that have not begun", slices.loose_ends);
-    count("ends of asynchronous ranges that have not begun", slices.loose_asynchronous_ends);
+    count("range ends without a start", slices.loose_ends);
+    count("asynchronous range ends without a start", slices.loose_asynchronous_ends);
     count("kernels, copies and memsets whose call is not in the file", work.without_call);
-    count("kernels, copies and memsets of which it is not clear which process called for them", work.ambiguous);
+    count("kernels, copies and memsets that calls of several processes may have requested", work.ambiguous);
     count(kernel_overruns::words, work.overruns);
     count(unknown_size_words, work.without_bytes);
     count(graph_parts::words, work.parts);
-    if (memory.paired != 0) work_.read("frees without an address, each paired with a block of its size", memory.paired);
-    count("frees of another size than the block's", memory.sizes_differ);
+    if (memory.paired != 0)
+      work_.read("frees without an address, each matched with a block of the same size", memory.paired);
+    count("frees with a size other than the block's", memory.sizes_differ);
     count("allocations at an address whose free is not in the file; it is inferred", memory.addresses_reused);
-    count("memory instants of no bytes", memory.empty);
-    count("Python functions beyond what memory may hold, for stacks of allocations", memory.without_stack);
+    count("memory instants with 0 bytes", memory.empty);
+    count("Python functions beyond the memory limit, for stacks of allocations", memory.without_stack);
     for (const auto& [what, found] : faults_) work_.not_understood(what, found.number, found.offset);
   }
 
   job& work_;
-  input& source_;  ///< The file, or what it is converted to.
+  input& source_;  ///< The file, or its converted content.
   std::optional<parts> parts_;
-  std::optional<time_ns> first_;  ///< The time of the first event, if known,
-  bool is_sure_;                  ///< and for sure.
+  std::optional<time_ns> first_;  ///< The time of the first event, if known.
+  bool is_sure_;                  ///< True if `first_` is certain.
   chrome_members members_;
   std::array<std::uint64_t, kind_count> read_{};
   std::map<std::string, counted, std::less<>> faults_;
   std::int64_t base_ = 0;
   time_ns origin_ = 0;
   time_ns earliest_ = far;
-  std::uint64_t offset_ = 0;      ///< Of the piece being read.
-  std::uint64_t lost_bytes_ = 0;  ///< Of broken events.
-  std::uint64_t events_ = 0;      ///< Elements that are objects,
-  std::uint64_t phases_ = 0;      ///< and those of them that are events.
-  std::optional<time_ns> usual_;  ///< As `usual_time` says of the first events that have one.
+  std::uint64_t offset_ = 0;      ///< Offset of the current piece.
+  std::uint64_t lost_bytes_ = 0;  ///< Bytes of broken events.
+  std::uint64_t events_ = 0;      ///< The number of elements that are objects.
+  std::uint64_t phases_ = 0;      ///< The number of these objects that are events.
+  std::optional<time_ns> usual_;  ///< Result of `usual_time` for the first events that have one.
   chrome_track* last_track_ = nullptr;
   chrome_ident last_process_, last_thread_;
 };
 
-/// Imports a file, which `open` opens. Where the first event turns out to be at another time than `first`, it is read once
-/// more.
+/// Imports a file, opened by `open`. If the first event has a time other than `first`, reads the file again.
 template <class Open>
 result<void> import_from_first_event(job& work, std::optional<time_ns> first, Open open) {
   for (bool is_sure = false;; is_sure = true) {

@@ -6,15 +6,16 @@
 #include <string>
 #include <string_view>
 
-/// Reads JSON by its structural characters: brackets, colons, commas, and the first byte of each string, number or
-/// word, outside of strings. simdjson's first stage finds them and checks the encoding. Walking along them shows where
-/// values end without reading them, and skips values in a few instructions per character. Private to core/import.
+/// Reads JSON by its structural characters: brackets, colons and commas outside of strings, and the first byte of each
+/// string, number or word. simdjson's first stage finds these characters and checks the encoding. A walk along them
+/// finds the ends of values without reading the values, at a few instructions per structural character. Private to
+/// core/import.
 ///
-/// A walk checks the order of names, colons, values and commas wherever it reads. In skipped values it only checks that
-/// closing and opening brackets are equal in number.
+/// A walk checks the order of names, colons, values and commas in the containers that it enters. In values that it
+/// skips, it checks only that there are as many closing as opening brackets.
 namespace sluice::importing {
 
-/// A value in a text, from its first structural character up to the next one outside of it.
+/// A value in a text, from its first structural character to the next one after it.
 class json_value {
  public:
   json_value(const char* text, const std::uint32_t* first, const std::uint32_t* behind)
@@ -25,7 +26,7 @@ class json_value {
   [[nodiscard]] bool is_object() const { return front() == '{'; }
   [[nodiscard]] bool is_array() const { return front() == '['; }
 
-  /// The value as written, without trailing blanks. Never empty.
+  /// The JSON text of the value, without trailing blanks. Never empty.
   [[nodiscard]] std::string_view token() const {
     const char* const begin = text_ + *first_;
     const char* end = text_ + *behind_;
@@ -33,7 +34,7 @@ class json_value {
     return {begin, static_cast<std::size_t>(end - begin)};
   }
 
-  /// The value as written, without trailing blanks and without a string's quotes.
+  /// The JSON text of the value, without trailing blanks and, if it is a string, without its quotes.
   [[nodiscard]] std::string_view unquoted() const {
     const std::string_view all = token();
     return is_string() ? std::string_view(all.data() + 1, all.size() - 2) : all;
@@ -50,19 +51,20 @@ class json_value {
 /// A position among the structural characters of a text.
 class json_walk {
  public:
-  /// `end`: the first structural character not to be walked over; its position must be readable.
+  /// Walks from the structural character `begin` up to `end`, excluding it. `*end` must be readable.
   json_walk(const char* text, const std::uint32_t* begin, const std::uint32_t* end)
       : text_(text), at_(begin), end_(end) {}
-  /// Walks within a value.
+  /// Walks inside a value.
   explicit json_walk(const json_value& value) : json_walk(value.text_, value.first_, value.behind_) {}
 
-  /// Calls `member(name, value)`, with the name undecoded, for each member of the object that begins here, as long as
-  /// `member` returns true. Ends after the object. Returns false if it stopped earlier.
+  /// Calls `member(name, value)` for each member of the object that begins here, as long as `member` returns true.
+  /// `name` is not decoded. Advances past the object and returns true; returns false if `member` did or if the object
+  /// is invalid.
   template <class Member>
   bool object(Member&& member) {
     if (!take('{')) return false;
     if (take('}')) return true;
-    constexpr std::ptrdiff_t shortest = 4;  // A name, a colon, a value, and what follows.
+    constexpr std::ptrdiff_t shortest = 4;  // A name, a colon, a value, and a comma or bracket.
     for (;; ++at_) {
       if (end_ - at_ < shortest || text_[at_[0]] != '"' || text_[at_[1]] != ':') return false;
       const std::string_view name = json_value(text_, at_, at_ + 1).unquoted();
@@ -73,7 +75,7 @@ class json_walk {
     }
   }
 
-  /// Calls `element(value)` for each element of the array that begins here, as `object` calls `member`.
+  /// Calls `element(value)` for each element of the array that begins here. Otherwise like `object`.
   template <class Element>
   bool array(Element&& element) {
     return elements([&](json_walk& walk) {
@@ -82,7 +84,8 @@ class json_walk {
     });
   }
 
-  /// Like `array`, but calls `element(walk)`, which must advance past the element: so elements are not walked twice.
+  /// Like `array`, but calls `element(walk)`, which must advance the walk past the element. This avoids walking along
+  /// each element twice.
   template <class Element>
   bool elements(Element&& element) {
     if (!take('[')) return false;
@@ -130,7 +133,7 @@ enum class json_fault : std::uint8_t { none, not_utf8, other };
 /// Finds the structural characters of texts, one text at a time. Use from one thread.
 class json_index {
  public:
-  /// Bytes after a text that must be readable; their values do not matter.
+  /// The number of bytes after a text that must be readable. Their values do not matter.
   static constexpr std::size_t margin = 64;
 
   json_index();
@@ -138,14 +141,15 @@ class json_index {
   json_index(const json_index&) = delete;
   json_index& operator=(const json_index&) = delete;
 
-  /// Reads a text of less than 4 GiB. O(n). Fails on invalid UTF-8, on unterminated strings or control characters in
-  /// strings, and on text that is only blanks.
+  /// Finds the structural characters of a text of less than 4 GiB. Fails if the text is not UTF-8, has an unterminated
+  /// string or a control character in a string, or consists only of blanks. O(n).
   [[nodiscard]] json_fault read(std::string_view text);
 
-  /// A walk from the start of the text last read without a fault. Valid until the next `read`.
+  /// Returns a walk from the start of the last text, which `read` must have read without a fault. Valid until the next
+  /// `read`.
   [[nodiscard]] json_walk walk() const;
 
-  /// True if any string of the text has escapes, so that it must be decoded. O(n).
+  /// Returns true if any string of the text has escapes and must therefore be decoded. O(n).
   [[nodiscard]] bool has_escapes() const;
 
   /// Decodes a string, given without its quotes, into `into`. Returns false if its escapes are invalid.

@@ -11,10 +11,10 @@
 namespace sluice::importing {
 namespace {
 
-/// More members of a document are counted only.
-constexpr std::size_t most_metadata = 256;
+/// Further members of a document are only counted.
+constexpr std::size_t max_metadata = 256;
 
-/// Members that torch.profiler writes on AMD's GPUs.
+/// Members that torch.profiler writes for AMD GPUs.
 bool names_rocm(std::string_view member) {
   return member.starts_with("roctracer") || member.starts_with("rocprof") || member.starts_with("hip_");
 }
@@ -22,14 +22,14 @@ bool names_rocm(std::string_view member) {
 /// Members whose whole value is needed.
 bool is_described(std::string_view member) { return member == "deviceProperties" || member == "distributedInfo"; }
 
-/// Members about the form of the file.
+/// Members that describe the format of the file.
 bool is_about_form(std::string_view member) {
   constexpr std::string_view known[] = {"schemaVersion", "displayTimeUnit", "traceName", "trace_id",
                                         "baseTimeNanoseconds"};
   return std::find(std::begin(known), std::end(known), member) != std::end(known);
 }
 
-/// A text, a number or a truth value, as text; nothing for a list, an object or null.
+/// A string, number or boolean, as text; nothing for a list, an object or null.
 std::optional<std::string> scalar_of(std::string_view json) {
   const std::size_t begin = json.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || json[begin] == '{' || json[begin] == '[' || json[begin] == 'n')
@@ -56,7 +56,7 @@ void read_device(std::string_view text, kineto_devices& devices) {
                    static_cast<std::uint32_t>(minor));
 }
 
-/// A number as such, anything else as text.
+/// Stores a number as a number, anything else as text.
 void set_value(trace::attribute_event& row, const std::string& value, bool quoted, trace::file_writer& out) {
   const char* const end = value.data() + value.size();
   if (quoted) {
@@ -73,8 +73,8 @@ void set_value(trace::attribute_event& row, const std::string& value, bool quote
 
 void chrome_members::add(const chrome_piece& piece) {
   const bool whole = is_described(piece.name) || piece.name == "baseTimeNanoseconds";
-  const std::size_t size = whole ? piece.value.size() : std::min(piece.value.size(), most_unknown);
-  if (held_ + piece.name.size() + size > most_bytes) {
+  const std::size_t size = whole ? piece.value.size() : std::min(piece.value.size(), max_unknown);
+  if (held_ + piece.name.size() + size > max_bytes) {
     if (left_out_++ == 0) left_out_from_ = piece.offset;
     return;
   }
@@ -102,13 +102,13 @@ void chrome_members::describe(chrome_tracks& tracks, kineto_devices& devices,
     if (each.cut) fault("members that are too long or cut off", each.offset);
     if (is_about_form(each.name)) continue;
     if (!is_described(each.name)) {
-      if (scalar_of(each.value) && ++metadata <= most_metadata) continue;
+      if (scalar_of(each.value) && ++metadata <= max_metadata) continue;
       fault("member '" + each.name.substr(0, 60) + "' of the document", each.offset);
       continue;
     }
     const auto inside = json_members(each.value);
-    // One that is cut off is said to be.
-    if (!inside && !each.cut) fault("member '" + each.name + "' is no JSON, or is nested too deep", each.offset);
+    // A truncated member has been reported already.
+    if (!inside && !each.cut) fault("member '" + each.name + "' is not JSON, or is nested too deeply", each.offset);
     if (!inside) continue;
     for (const auto& [name, value] : *inside) {
       if (each.name == "deviceProperties") {
@@ -119,7 +119,7 @@ void chrome_members::describe(chrome_tracks& tracks, kineto_devices& devices,
     }
   }
   for (std::uint64_t i = 0; i < left_out_; ++i)
-    fault("members of the document beyond what memory may hold", left_out_from_);
+    fault("members of the document beyond the memory limit", left_out_from_);
 }
 
 void chrome_members::write(trace::file_writer& out, trace::process_id process, trace::time_ns time) const {
@@ -127,7 +127,7 @@ void chrome_members::write(trace::file_writer& out, trace::process_id process, t
   std::size_t written = 0;
   for (const member& each : all_) {
     const auto value = is_about_form(each.name) ? std::nullopt : scalar_of(each.value);
-    if (!value || ++written > most_metadata) continue;
+    if (!value || ++written > max_metadata) continue;
     if (row.target == trace::event_id::none) {
       trace::marker_event mark;
       mark.time = time;

@@ -14,24 +14,26 @@
 
 namespace sluice::importing {
 
-/// What a Chrome trace has beside its events: the other members of the document. Holds at most `most_bytes` of them.
-/// Private to core/import.
+/// Imports the members of a Chrome trace's document other than its events. Holds at most `max_bytes` of them. Private
+/// to core/import.
 class chrome_members {
  public:
-  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  /// Of a member that only its beginning is looked at.
-  static constexpr std::size_t most_unknown = 4096;
+  static constexpr std::size_t max_bytes = std::size_t{16} << 20;
+  /// The most bytes to read of a member of unknown meaning.
+  static constexpr std::size_t max_unknown = 4096;
 
   void add(const chrome_piece& piece);
 
-  /// The other format of which a document with these members is; null for none.
+  /// Returns the format of the document if its members show that it is not a Chrome trace; otherwise null.
   [[nodiscard]] const unread_format* other_format() const;
-  /// The clock's "baseTimeNanoseconds"; 0 if it is not said.
+  /// Returns "baseTimeNanoseconds", the origin of the document's times, or 0 if it is missing.
   [[nodiscard]] std::int64_t base_time() const;
-  /// Tells what is said of devices and of the process's rank. Calls `fault` with what is not understood and its offset.
+  /// Sets the attributes of devices and the rank of the process. Calls `fault` with a message about each value that
+  /// cannot be read and the value's offset.
   void describe(chrome_tracks& tracks, kineto_devices& devices,
                 const std::function<void(std::string_view, std::uint64_t)>& fault) const;
-  /// Writes the texts and numbers of the trace, such as those of `add_metadata`: a mark with an attribute each.
+  /// Writes members that are texts or numbers, such as those of torch.profiler's `add_metadata`: one mark with one
+  /// attribute for each.
   void write(trace::file_writer& out, trace::process_id process, trace::time_ns time) const;
 
  private:
@@ -43,8 +45,8 @@ class chrome_members {
 
   std::vector<member> all_;
   std::size_t held_ = 0;
-  std::uint64_t left_out_ = 0;       ///< Members for which there was no room,
-  std::uint64_t left_out_from_ = 0;  ///< and the offset of the first.
+  std::uint64_t left_out_ = 0;       ///< The number of members beyond `max_bytes`.
+  std::uint64_t left_out_from_ = 0;  ///< The offset of the first member beyond `max_bytes`.
 };
 
 }  // namespace sluice::importing

@@ -65,7 +65,7 @@ struct decimal {
     return static_cast<unsigned>(fraction[static_cast<std::size_t>(index)] - '0');
   }
 
-  /// The magnitude times 10^`power`; the rest is rounded to the nearest or cut off. None if beyond 64 bits.
+  /// The magnitude times 10^`power`; the remainder is rounded to the nearest or truncated. None if beyond 64 bits.
   [[nodiscard]] std::optional<std::uint64_t> scaled(int power, bool round) const {
     // The number of digits in the result: those of `whole`, plus or minus the powers of ten.
     const std::int64_t count = static_cast<std::int64_t>(whole.size()) + exponent + power;

@@ -10,21 +10,22 @@
 /// Exact parsing of JSON numbers. Private to core/import.
 namespace sluice::importing {
 
-/// Parses a decimal number and multiplies it by 1000, such as microseconds to ns: "4320677463303.514" gives
-/// 4320677463303514. Rounds to the nearest, halves away from zero. Accepts exponents. Returns nothing if the text is
-/// not a number or the result exceeds 64 bits.
+/// Parses a decimal number and multiplies it by 1000, for example to convert microseconds to ns: "4320677463303.514"
+/// gives 4320677463303514. Rounds to the nearest integer, halves away from zero. Accepts exponents. Returns nullopt if
+/// the text is not a number or the result exceeds 64 bits.
 [[nodiscard]] std::optional<std::int64_t> parse_thousandths(std::string_view text);
 
-/// Parses an integer; fractions and exponents are rounded towards zero. With `wrap` also accepts unsigned values up to
-/// 2^64 - 1, as their bits. Returns nothing if the text is not a number or exceeds 64 bits.
+/// Parses a number, which may have a fraction or an exponent, and rounds it towards zero. `wrap`: also accept values up
+/// to 2^64 - 1, and return the signed number with the same bits. Returns nullopt if the text is not a number or the
+/// result exceeds 64 bits.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text, bool wrap = false);
 
-/// Bytes after a text that must be readable for the functions below: they read eight bytes at a time.
+/// The number of bytes after a text that must be readable, because the functions below read eight bytes at a time.
 inline constexpr std::size_t number_margin = 8;
 
 namespace detail {
 
-inline constexpr std::uint64_t eight_zeros = 0x3030'3030'3030'3030;  ///< As text.
+inline constexpr std::uint64_t eight_zeros = 0x3030'3030'3030'3030;  ///< The text "00000000".
 
 inline std::uint64_t load_eight(const char* at) {
   std::uint64_t eight = 0;
@@ -33,14 +34,14 @@ inline std::uint64_t load_eight(const char* at) {
   return eight;
 }
 
-/// Loads the first 1 to 8 bytes at `at`, padded in front with '0' to eight characters.
+/// Loads the first `count` bytes (1 to 8) at `at`, padded in front with '0' to eight characters.
 inline std::uint64_t load_behind_zeros(const char* at, std::size_t count) {
   const auto missing = static_cast<unsigned>(8 * (8 - count));
   return load_eight(at) << missing | (eight_zeros >> 1 >> (63 - missing));
 }
 
-/// Parses eight digits; false if one is not a digit. Adds neighbors: digits to pairs, pairs to fours, fours to eight.
-/// From Lemire, "Quickly parsing eight digits", 2018.
+/// Parses eight digits. Returns false if any character is not a digit. Combines neighbors: digits to pairs, pairs to
+/// fours, fours to eight (Lemire, "Quickly parsing eight digits", 2018).
 inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
   const std::uint64_t digits = text ^ eight_zeros;
   const std::uint64_t pairs = (digits * 10 + (digits >> 8)) & 0x00ff'00ff'00ff'00ff;
@@ -51,9 +52,10 @@ inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
 
 }  // namespace detail
 
-// Not std::optional, which is returned in memory, written in parts and read as a whole: half of the run time.
+// The functions below do not return std::optional: the compiler would write it to memory in parts and read it as a
+// whole, which would take half of the run time.
 
-/// Parses 1 to 16 digits. Returns false for any other text (then try `parse_integer`). O(1).
+/// Parses 1 to 16 digits. Returns false for any other text, for which callers should try `parse_integer`. O(1).
 [[nodiscard]] inline bool quick_integer(std::string_view text, std::uint64_t& number) {
   const std::size_t size = text.size();
   if (size - 1 < 8) return detail::eight_digits(detail::load_behind_zeros(text.data(), size), number);
@@ -65,8 +67,8 @@ inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
   return all_are;
 }
 
-/// Like `parse_thousandths` for 1 to 16 digits, a point and three digits, as profilers write times. Returns false for
-/// any other text or a result beyond 64 bits. O(1).
+/// Like `parse_thousandths`, but only for 1 to 16 digits followed by a point and three digits, which is how profilers
+/// write times. Returns false for any other text, and if the result exceeds 64 bits. O(1).
 [[nodiscard]] inline bool quick_thousandths(std::string_view text, std::int64_t& number) {
   const std::size_t size = text.size();
   if (size < 5 || size > 20) return false;

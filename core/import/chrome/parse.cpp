@@ -115,7 +115,7 @@ bool read_detail(std::string_view key, const json_value& value, chrome_details& 
 
 enum class wants : std::uint8_t { nothing, details, all };
 
-/// What is needed of an event's arguments.
+/// The required parts of an event's arguments.
 wants wanted_of(const chrome_event& event) {
   if (event.phase == 'C' || event.phase == 'M') return wants::all;
   switch (event.category) {
@@ -129,7 +129,7 @@ wants wanted_of(const chrome_event& event) {
     case chrome_category::gpu_user_annotation:
       return wants::details;
     default:
-      // Work of devices in other tools' words, which only its arguments tell.
+      // Device work in the form of other tools; only the arguments identify it.
       return event.phase == 'X' && (event.category_text.empty() || event.category_text == "gpu_op") ? wants::all
                                                                                                     : wants::nothing;
   }
@@ -172,7 +172,7 @@ class event_reader {
         if (key == "pid") return ident(value, event_->process);
         if (key == "tid") return ident(value, event_->thread);
         if (key == "dur") return read_time(value, event_->has_duration, event_->bad_duration, event_->duration);
-        // {"local": "0x1"} or {"global": "0x1"}: the JSON text identifies it well enough.
+        // {"local": "0x1"} or {"global": "0x1"}: its JSON text serves as the id.
         if (key == "id2") return text(value, event_->id.text);
         break;
       case 4:
@@ -201,7 +201,7 @@ class event_reader {
   bool resolve(std::string_view& text) {
     if (text.find('\\') == std::string_view::npos) return true;
     std::string& resolved = batch_.kept.emplace_back();
-    // A path of Windows that nobody escaped is taken as it is written.
+    // An unescaped Windows path is taken literally.
     if (!index_.unescape(text, resolved)) resolved = text;
     text = resolved;
     return true;
@@ -237,7 +237,7 @@ class event_reader {
   }
 
   bool arguments(const json_value& value) {
-    // What is needed depends on the phase, the category, and for instants the name, which may come later.
+    // The required arguments depend on the phase, the category, and for instants the name, which may come later.
     const bool known = event_->phase == 'i'   ? !event_->name.empty()
                        : event_->phase == 'X' ? !event_->category_text.empty()
                                               : event_->phase != 0;
@@ -280,7 +280,7 @@ class event_reader {
 
   chrome_batch& batch_;
   const json_index& index_;
-  bool has_escapes_;                     ///< Anywhere in the text.
+  bool has_escapes_;                     ///< In any string of the text.
   chrome_event* event_ = nullptr;        ///< The last one of the batch.
   std::optional<json_value> arguments_;  ///< Set if they came before what determines their use.
 };
@@ -331,7 +331,7 @@ struct chrome_parser::state {
     json_walk walk = index.walk();
     const bool sound = walk.elements([&](json_walk& at) {
       if (at.at_object()) return reader.read(at);
-      into.faults.push_back({"elements that are no objects", piece.offset});
+      into.faults.push_back({"elements that are not objects", piece.offset});
       return at.pass_value();
     });
     return sound && walk.at_end() ? json_fault::none : json_fault::other;
@@ -353,7 +353,8 @@ struct chrome_parser::state {
     }
   }
 
-  /// One event. Control characters, which no string may hold, become blanks. What is behind it in the piece is margin enough.
+  /// Parses one event. Control characters, which strings must not contain, become blanks. The text after it in the
+  /// piece is a sufficient margin.
   bool parse_one(chrome_piece& piece, std::size_t begin, std::size_t end, event_reader& reader) {
     const std::string_view text = piece.text().substr(begin, end - begin);
     json_fault fault = index.read(text);
@@ -368,10 +369,10 @@ struct chrome_parser::state {
     return reader.read(walk) && walk.at_end();
   }
 
-  /// What looks like one event and is broken: a bracket that is missing makes one of several.
+  /// Parses events inside a text that looks like one broken event: a missing bracket can merge several.
   void parse_inside(chrome_piece& piece, std::size_t begin, std::size_t end, event_reader& reader, chrome_batch& into) {
     const auto lost = [&](std::size_t from, std::size_t to, std::size_t events) {
-      for (std::size_t i = 0; i < events; ++i) into.faults.push_back({"events that are no JSON", piece.offset + from});
+      for (std::size_t i = 0; i < events; ++i) into.faults.push_back({"events that are not JSON", piece.offset + from});
       into.lost_bytes += to - from;
     };
     for (;;) {
@@ -379,7 +380,7 @@ struct chrome_parser::state {
       lost(begin, begin + next.at, next.found ? next.events_lost() : 1);
       if (!next.found) return;
       begin += next.at;
-      // Those that follow it without a gap are right too.
+      // Events that follow it without a gap are valid too.
       for (;;) {
         const strict_object object = read_object_strictly(piece.text().substr(begin, end - begin));
         if (object.is != strict_object::state::whole || !parse_one(piece, begin, begin + object.end, reader)) break;
@@ -416,8 +417,9 @@ std::optional<std::vector<std::pair<std::string, std::string>>> json_members(std
   std::vector<std::pair<std::string, std::string>> members;
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  // It keeps the depth if it takes more room. Deeper is a level more than the most; one that is empty it does not count.
-  if (parser.allocate(object.size(), most_json_levels + 1)) return std::nullopt;
+  // The parser keeps its depth limit when it grows. The limit is one more than the deepest level, and excludes empty
+  // ones.
+  if (parser.allocate(object.size(), max_json_levels + 1)) return std::nullopt;
   if (parser.parse(object.data(), object.size()).get(root)) return std::nullopt;
   const auto text_of = [](const simdjson::dom::element& value) {
     std::string_view text;

@@ -17,20 +17,21 @@
 /// Parses pieces of a Chrome trace with simdjson. Private to core/import.
 namespace sluice::importing {
 
-/// The parsed content of a piece.
+/// The events of a piece, as parsed.
 struct chrome_batch {
   std::vector<chrome_event> events;
   std::vector<chrome_details> details;
   std::vector<chrome_argument> arguments;
   std::vector<chrome_fault> faults;
-  std::deque<std::string> kept;         ///< Texts that had to be changed, so that they do not point into the piece.
-  std::uint64_t skipped_arguments = 0;  ///< "args" objects from which nothing was read.
-  std::uint64_t lost_bytes = 0;         ///< Bytes of events that are not JSON.
+  std::deque<std::string> kept;         ///< Texts that differ from those in the piece, such as unescaped strings.
+  std::uint64_t skipped_arguments = 0;  ///< The number of "args" objects that were ignored.
+  std::uint64_t lost_bytes = 0;         ///< The number of bytes of events that are not valid JSON.
 
   void clear();
 };
 
-/// Parses a trace piece by piece, each into a batch of events. Their texts point into both, and live as long as these.
+/// Parses a trace piece by piece, each piece into a batch of events. The texts of events are valid as long as both the
+/// piece and the batch.
 class chrome_parser {
  public:
   chrome_parser();
@@ -38,8 +39,8 @@ class chrome_parser {
   chrome_parser(const chrome_parser&) = delete;
   chrome_parser& operator=(const chrome_parser&) = delete;
 
-  /// Parses the events of `piece`, writing to its margins. Invalid events are recorded as faults and left out. Bytes
-  /// that are not UTF-8 become '?'. O(n).
+  /// Parses the events of `piece`, whose text and margins are modified. Invalid events are recorded as faults and
+  /// skipped. Bytes that are not UTF-8 become '?'. O(n).
   void parse(chrome_piece& piece, chrome_batch& into);
 
  private:
@@ -47,8 +48,9 @@ class chrome_parser {
   std::unique_ptr<state> state_;
 };
 
-/// Splits an object (or an array, whose elements have no names) one level deep: names and values as text, strings
-/// without quotes. Nothing if it is neither, is not JSON, or is nested deeper than `most_json_levels`.
+/// Returns the names and values of the members of a JSON object, or the elements of an array with empty names. Values
+/// are JSON texts, strings without their quotes. Returns nullopt if the text is neither an object nor an array, is not
+/// valid JSON, or is nested deeper than `max_json_levels`.
 [[nodiscard]] std::optional<std::vector<std::pair<std::string, std::string>>> json_members(std::string_view object);
 
 }  // namespace sluice::importing

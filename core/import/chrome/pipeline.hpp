@@ -13,32 +13,32 @@
 
 namespace sluice::importing {
 
-/// A piece of a document with its parsed content.
+/// A piece of a document together with its parsed events.
 struct chrome_parsed {
   chrome_piece piece;
   chrome_batch batch;
   chrome_parser parser;
 };
 
-/// Reads, inflates and splits a document in one thread, parses it in a second, and gives the pieces in order to the
-/// thread that owns this. At most `slots` pieces exist at a time.
+/// Reads, inflates and splits a document in one thread, parses the pieces in a second thread, and passes them in order
+/// to the thread that owns this object. At most `slots` pieces exist at the same time.
 class chrome_pipeline {
  public:
   static constexpr std::size_t slots = 6;
 
-  /// Starts the threads. `source` must not be used elsewhere while this exists.
+  /// Starts the threads. `source` must not be used elsewhere while this object exists.
   explicit chrome_pipeline(input& source);
-  /// Stops the threads, even if pieces are left.
+  /// Stops the threads, even if pieces remain.
   ~chrome_pipeline();
   chrome_pipeline(const chrome_pipeline&) = delete;
   chrome_pipeline& operator=(const chrome_pipeline&) = delete;
 
-  /// Returns the next piece; null at the end or after a read error. Valid until the next call.
+  /// Waits for the next piece and returns it, or null at the end or after a read error. Valid until the next call.
   [[nodiscard]] const chrome_parsed* next();
 
-  /// Call after the end: the reading thread's result.
+  /// The result of the reading thread. Call after `next` has returned null.
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
-  /// Call after the end: the document, for its counts and faults.
+  /// The document, for its counts and faults. Call after `next` has returned null.
   [[nodiscard]] const chrome_document& document() const { return document_; }
 
  private:

@@ -5,8 +5,8 @@
 namespace sluice::importing {
 namespace {
 
-constexpr std::size_t most_levels = 4096;
-constexpr std::size_t most_looks = 8;  ///< At a byte, on average.
+constexpr std::size_t max_levels = 4096;
+constexpr std::size_t max_looks = 8;  ///< Per byte, on average.
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -15,7 +15,7 @@ std::size_t behind_blanks(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// The walk through one object.
+/// Walks through one object.
 class object_reader {
  public:
   explicit object_reader(std::string_view text) : text_(text) {}
@@ -65,7 +65,7 @@ class object_reader {
         case wanted::value:
         case wanted::value_or_end: {
           if (c == '{' || c == '[') {
-            if (depth_ == most_levels) return state::broken;
+            if (depth_ == max_levels) return state::broken;
             objects_[depth_++] = c == '{';
             ++at_;
             next = c == '{' ? wanted::name_or_end : wanted::value_or_end;
@@ -106,7 +106,7 @@ class object_reader {
     return state::cut;
   }
 
-  /// A number, or true, false, null, and what Python writes: NaN, Infinity.
+  /// A number, true, false, null, or Python's NaN and Infinity.
   state word() {
     const std::size_t begin = at_;
     const auto belongs = [](char c) {
@@ -120,12 +120,12 @@ class object_reader {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::bitset<most_levels> objects_;  ///< Of the levels that are open: an object, or an array.
+  std::bitset<max_levels> objects_;  ///< For each open level: 1 if it is an object, 0 if an array.
   std::size_t depth_ = 0;
   bool has_phase_ = false;
 };
 
-/// Whether an object that ends at `end` can be an element: the next one follows, or the array's end, or nothing.
+/// True if an object that ends at `end` can be an element: followed by another one, the array's end, or nothing.
 bool goes_on(std::string_view text, std::size_t end) {
   std::size_t at = behind_blanks(text, end);
   while (at < text.size() && (text[at] == ',' || is_space(text[at]))) ++at;
@@ -138,10 +138,10 @@ strict_object read_object_strictly(std::string_view text) { return object_reader
 
 resumption find_next_event(std::string_view text, bool more) {
   resumption made;
-  // What is nested without end would be read from each of its levels.
-  std::size_t left = most_looks * text.size();
+  // Limits the work for endless nesting, which would be read from each of its levels.
+  std::size_t left = max_looks * text.size();
   for (std::size_t brace = text.find('{', 1); brace != std::string_view::npos; brace = text.find('{', brace + 1)) {
-    // Before it come blanks, and the comma or the end of the event before.
+    // Preceded by blanks, and the comma or the end of the previous event.
     std::size_t before = brace;
     while (before > 0 && is_space(text[before - 1])) --before;
     if (before == 0 || (text[before - 1] != ',' && text[before - 1] != '}')) continue;

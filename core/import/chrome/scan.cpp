@@ -56,7 +56,8 @@ block_masks masks_of(const char* at) {
 }
 #endif
 
-/// Each bit becomes the exclusive or of all bits up to it: set from an opening quote to before its closing one.
+/// Each bit becomes the exclusive or of all bits up to it: set from an opening quote up to the byte before its closing
+/// one.
 std::uint64_t prefix_xor(std::uint64_t bits) {
 #pragma GCC unroll 6
   for (unsigned step = 1; step < 64; step *= 2) bits ^= bits << step;
@@ -70,7 +71,7 @@ std::uint64_t ones_in(std::uint64_t bits) {
   return ((bits + (bits >> 4)) & 0x0f0f'0f0f'0f0f'0f0f) * 0x0101'0101'0101'0101 >> 56;
 }
 
-/// What may follow a string.
+/// Characters that may follow a string.
 constexpr std::array<bool, 256> may_follow = [] {
   std::array<bool, 256> table{};
   for (const char c : {',', ':', '}', ']', ' ', '\n', '\r', '\t'}) table[static_cast<unsigned char>(c)] = true;
@@ -81,13 +82,13 @@ class scanner {
  public:
   explicit scanner(std::vector<std::size_t>* ends) : ends_(ends) {}
 
-  /// False when the array's end was met, or something that cannot be.
+  /// False at the end of the array, or at an invalid byte.
   bool take(const char* block, std::size_t offset) {
     block_masks masks = masks_of(block);
     if ((masks.backslashes | escape_) != 0) masks.quotes &= ~escaped(masks.backslashes);
     const std::uint64_t strings = prefix_xor(masks.quotes) ^ in_string_;
     if (!closes_well(block, masks.quotes & ~strings)) {
-      // What ended before the quote is right.
+      // Brackets before the bad quote are valid.
       const std::uint64_t before = first_bad_ - 1;
       if (walk(block, masks.opens & ~strings & before, masks.closes & ~strings & before, offset)) piece.broken = true;
       return false;
@@ -106,7 +107,8 @@ class scanner {
   array_piece piece;
 
  private:
-  /// Whether what follows each of these closing quotes may. That of the last byte is looked at in the next block.
+  /// True if each of these closing quotes is followed by a valid character. The last byte is checked with the next
+  /// block.
   bool closes_well(const char* block, std::uint64_t closing) {
     if (std::exchange(closed_last_, closing >> 63 != 0) && !may_follow[static_cast<unsigned char>(block[0])]) {
       first_bad_ = 1;
@@ -147,7 +149,7 @@ class scanner {
         continue;
       }
       if (depth_ == 0) {
-        if (block[at] == '}') continue;  // One too many, which ends nothing.
+        if (block[at] == '}') continue;  // An extra bracket, which ends nothing.
         piece.closed = true;
         piece.close = offset + at;
         return false;
@@ -164,8 +166,8 @@ class scanner {
   std::uint64_t depth_ = 0;
   std::uint64_t in_string_ = 0;  ///< All bits set or none.
   std::uint64_t escape_ = 0;     ///< Bit 0: the next byte is escaped.
-  std::uint64_t first_bad_ = 0;  ///< The bit of the first closing quote that cannot be one.
-  bool closed_last_ = false;     ///< The block before ended with a closing quote.
+  std::uint64_t first_bad_ = 0;  ///< The bit of the first invalid closing quote.
+  bool closed_last_ = false;     ///< The previous block ended with a closing quote.
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ bool mentions_bytes(std::string_view text) {
                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; }) != text.end();
 }
 
-/// Takes out the innermost range that has begun by `time`.
+/// Removes the innermost range that started at or before `time`.
 std::optional<chrome_open_range> take_begin(std::vector<chrome_open_range>& open, trace::time_ns time) {
   const auto inner = std::find_if(open.rbegin(), open.rend(), [&](const auto& range) { return range.begin <= time; });
   if (inner == open.rend()) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<chrome_open_range> take_begin(std::vector<chrome_open_range>& open
   return range;
 }
 
-/// Takes out the first of the ends that are not before `begin`.
+/// Removes the first of the ends that are not before `begin`.
 std::optional<trace::time_ns> take_end(std::vector<trace::time_ns>& ends, trace::time_ns begin) {
   auto first = ends.end();
   for (auto at = ends.begin(); at != ends.end(); ++at)
@@ -89,7 +89,7 @@ void chrome_slices::settle(chrome_track& track, const chrome_slice& slice) {
   });
 }
 
-/// Ends that stand before their beginnings wait for them; a file that claims too many loses those of the earliest times.
+/// Ends that come before their starts wait for them; if a file has too many, those with the earliest times are dropped.
 void chrome_slices::keep_end(std::vector<trace::time_ns>& ends, trace::time_ns time, std::uint64_t& lost) {
   if (ends.size() == most_waiting) {
     std::sort(ends.begin(), ends.end());
@@ -110,7 +110,7 @@ void chrome_slices::begin_range(const chrome_event& event, trace::time_ns time, 
 
 void chrome_slices::end_range(trace::time_ns time, chrome_track& track) {
   const auto range = take_begin(track.open, time);
-  if (!range) return keep_end(track.ends, time, figures_.loose_ends);
+  if (!range) return keep_end(track.ends, time, metrics_.loose_ends);
   settle(track, {range->begin, time, write_range(*range, time, track)});
 }
 
@@ -131,7 +131,7 @@ void chrome_slices::add_asynchronous(const chrome_event& event, trace::time_ns t
   } else if (const auto range = take_begin(of.open, time)) {
     write_range(*range, time, *of.track);
   } else {
-    return keep_end(of.ends, time, figures_.loose_asynchronous_ends);
+    return keep_end(of.ends, time, metrics_.loose_asynchronous_ends);
   }
   if (of.open.empty() && of.ends.empty()) asynchronous_.erase(key_);
 }
@@ -204,7 +204,7 @@ void chrome_slices::add_arrow(const chrome_event& event, trace::time_ns time, ch
   }
   if (track.waiting.size() == most_waiting) {
     track.waiting.erase(track.waiting.begin(), track.waiting.begin() + most_waiting / 2);
-    figures_.loose += most_waiting / 2;
+    metrics_.loose += most_waiting / 2;
   }
   track.waiting.push_back(end);
 }
@@ -217,12 +217,12 @@ void chrome_slices::tie(const chrome_arrow_end& end, trace::event_id slice) {
     made.from = from;
     made.to = to;
     out_.add(made);
-    ++figures_.arrows;
+    ++metrics_.arrows;
   };
   const auto [place, fresh] = arrows_.try_emplace(end.arrow);
   arrow& known = place->second;
   if (end.phase == 's') {
-    if (known.from != trace::event_id::none) ++figures_.loose;
+    if (known.from != trace::event_id::none) ++metrics_.loose;
     known.from = slice;
     if (known.to == trace::event_id::none) return;
     link(slice, known.to);
@@ -232,30 +232,30 @@ void chrome_slices::tie(const chrome_arrow_end& end, trace::event_id slice) {
     known.from = slice;
     if (end.phase == 'f') arrows_.erase(place);
   } else {  // In the file, an end may come before its start.
-    if (known.to != trace::event_id::none) ++figures_.loose;
+    if (known.to != trace::event_id::none) ++metrics_.loose;
     known.to = slice;
   }
 }
 
-chrome_slices::figures chrome_slices::finish() {
+chrome_slices::metrics chrome_slices::finish() {
   const auto close = [&](std::vector<chrome_open_range>& open, const chrome_track& track) {
     for (const chrome_open_range& range : open) write_range(range, trace::unknown_time, track);
-    figures_.open_ranges += open.size();
+    metrics_.open_ranges += open.size();
     open.clear();
   };
   tracks_.for_each([&](chrome_track& track) {
     close(track.open, track);
-    figures_.loose_ends += track.ends.size();
+    metrics_.loose_ends += track.ends.size();
     track.ends.clear();
-    figures_.loose += track.waiting.size();
+    metrics_.loose += track.waiting.size();
     track.waiting.clear();
   });
   for (auto& [key, each] : asynchronous_) {
     if (!each.open.empty()) close(each.open, *each.track);
-    figures_.loose_asynchronous_ends += each.ends.size();
+    metrics_.loose_asynchronous_ends += each.ends.size();
   }
-  figures_.loose += arrows_.size();
-  return figures_;
+  metrics_.loose += arrows_.size();
+  return metrics_;
 }
 
 }  // namespace sluice::importing

@@ -12,40 +12,43 @@
 
 namespace sluice::importing {
 
-/// Content of Chrome traces from any tool: ranges, marks, counters, and arrows between ranges. Private to core/import.
+/// Imports the events that Chrome traces of all tools have: ranges, marks, counters, and arrows between ranges. Private
+/// to core/import.
 class chrome_slices {
  public:
   chrome_slices(trace::file_writer& out, chrome_tracks& tracks) : out_(out), tracks_(tracks) {}
 
   /// Adds a complete range ('X').
   void add_range(const chrome_event& event, trace::time_ns begin, trace::time_ns end, chrome_track& track);
-  /// Add the begin ('B') and the end ('E') of a thread's range. In the file an end may come before its begin.
+  /// `begin_range` adds the start ('B') and `end_range` the end ('E') of a thread's range. In the file, an end may come
+  /// before its start.
   void begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track);
   void end_range(trace::time_ns time, chrome_track& track);
-  /// Adds 'b', 'e' or 'n': ranges of an id instead of a thread. An end may come before its begin.
+  /// Adds the start ('b') or the end ('e') of a range that belongs to an id instead of a thread, or a mark ('n') with
+  /// an id. In the file, an end may come before its start.
   void add_asynchronous(const chrome_event& event, trace::time_ns time, char phase);
   void add_mark(const chrome_event& event, trace::time_ns time);
-  /// Adds one counter per value. Returns how many values are not numbers.
+  /// Adds a sample of one counter for each value. Returns the number of values that are not numbers.
   std::size_t add_counter(const chrome_event& event, trace::time_ns time, const chrome_argument* values);
-  /// Adds an end of an arrow ('s', 't', 'f').
+  /// Adds the start ('s'), an intermediate point ('t') or the end ('f') of an arrow.
   void add_arrow(const chrome_event& event, trace::time_ns time, chrome_track& track);
 
-  struct figures {
-    std::uint64_t arrows = 0;                   ///< Links written.
-    std::uint64_t loose = 0;                    ///< Arrow ends without a range or without another end.
-    std::uint64_t open_ranges = 0;              ///< Ranges that never ended.
-    std::uint64_t loose_ends = 0;               ///< Ends of a thread's ranges that never began.
-    std::uint64_t loose_asynchronous_ends = 0;  ///< Ends of asynchronous ranges that never began.
+  struct metrics {
+    std::uint64_t arrows = 0;                   ///< The number of links written.
+    std::uint64_t loose = 0;                    ///< The number of arrow ends without a range or without an other end.
+    std::uint64_t open_ranges = 0;              ///< The number of ranges without an end.
+    std::uint64_t loose_ends = 0;               ///< The number of ends of a thread's ranges without a start.
+    std::uint64_t loose_asynchronous_ends = 0;  ///< The number of ends of asynchronous ranges without a start.
   };
-  /// Writes the open ranges without an end. Returns the final counts.
-  figures finish();
+  /// Writes the ranges that are still open, without an end time. Returns the final counts.
+  metrics finish();
 
  private:
   struct counter {
     trace::counter_id id{};
     trace::process_id process{};
   };
-  /// An arrow with one known end.
+  /// An arrow of which one end has been read.
   struct arrow {
     trace::event_id from{}, to{};
   };
@@ -66,11 +69,11 @@ class chrome_slices {
   struct asynchronous {
     chrome_track* track = nullptr;
     std::vector<chrome_open_range> open;
-    std::vector<trace::time_ns> ends;  ///< Ends that come before their begins in the file.
+    std::vector<trace::time_ns> ends;  ///< Ends whose starts come later in the file.
   };
   std::unordered_map<std::string, asynchronous> asynchronous_;
   std::string key_;
-  figures figures_;
+  metrics metrics_;
 };
 
 }  // namespace sluice::importing

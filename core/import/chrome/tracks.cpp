@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto main_process_id = static_cast<trace::process_id>(1);
 
-/// Numbers beyond 2^63 are read as negative ones; those that are meant to be negative are small.
+/// Numbers beyond 2^63 are read as negative; intentionally negative ones are small.
 bool is_handle(std::int64_t number) { return number >= 0 || number < INT32_MIN; }
 
 std::string_view trimmed(std::string_view text) {

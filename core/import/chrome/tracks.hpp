@@ -15,20 +15,20 @@
 /// The processes and threads in a Chrome trace. Private to core/import.
 namespace sluice::importing {
 
-/// A slice that an arrow may begin or end at.
+/// A slice at which an arrow may start or end.
 struct chrome_slice {
   trace::time_ns begin = 0, end = -1;
   trace::event_id id{};
 };
 
-/// An arrow end that waits for its slice.
+/// An arrow end whose slice has not been read yet.
 struct chrome_arrow_end {
-  std::uint64_t arrow = 0;  ///< Hash of the arrow's name, category and id.
+  std::uint64_t arrow = 0;  ///< A hash of the arrow's name, category and id.
   char phase = 0;
   trace::time_ns time = 0;
 };
 
-/// A range that has begun ('B', 'b') but not ended.
+/// A range whose start ('B', 'b') has been read, but not its end.
 struct chrome_open_range {
   trace::time_ns begin = 0;
   trace::string_id name{}, domain{};
@@ -41,35 +41,37 @@ struct chrome_track {
   std::array<chrome_slice, 8> recent;  ///< The latest slices, as a ring buffer.
   std::uint32_t slices = 0;
   std::vector<chrome_open_range> open;
-  std::vector<trace::time_ns> ends;  ///< Ends of ranges whose begins come later in the file.
+  std::vector<trace::time_ns> ends;  ///< The ends of ranges whose starts come later in the file.
   std::vector<chrome_arrow_end> waiting;
 
   void remember(const chrome_slice& slice) { recent[slices++ % recent.size()] = slice; }
-  /// The innermost recent slice that contains `time`; none if there is none.
+  /// Returns the innermost recent slice that contains `time`, or none.
   [[nodiscard]] trace::event_id around(trace::time_ns time) const;
 };
 
-/// Creates a row for each process and thread when it is first seen. Names may come later. Not thread-safe.
+/// Creates a row for each process and thread when the first event of the process or thread is read. The file may name
+/// it later. Not thread-safe.
 class chrome_tracks {
  public:
   explicit chrome_tracks(trace::file_writer& out);
 
-  /// The track of an event. O(1). Valid as long as this object.
+  /// Returns the track of an event, valid as long as this object. O(1).
   [[nodiscard]] chrome_track& of(const chrome_ident& process, const chrome_ident& thread);
-  /// A row of ranges named `name` in a process, in addition to its threads.
+  /// Returns the track named `name` of a process, for ranges that belong to none of its threads.
   [[nodiscard]] chrome_track& beside(trace::process_id process, std::string_view name, std::uint64_t tid = 0);
   [[nodiscard]] trace::process_id process_of(const chrome_ident& process);
-  /// The process that device work belongs to: the first with a number in a host event. May get its number later.
+  /// Returns the process to which device work is attributed: the first process with a number that has a host event. It
+  /// may get its number later.
   [[nodiscard]] trace::process_id main_process();
 
   void name_process(const chrome_ident& process, std::string_view name);
   void name_thread(const chrome_ident& process, const chrome_ident& thread, std::string_view name);
-  /// The name given to a thread with these numbers; empty if none.
+  /// Returns the name that the file has given so far to the thread with these numbers; empty if none.
   [[nodiscard]] std::string_view thread_name(std::int64_t process, std::int64_t thread) const {
     return thread_name(chrome_ident{process, {}}, chrome_ident{thread, {}});
   }
   [[nodiscard]] std::string_view thread_name(const chrome_ident& process, const chrome_ident& thread) const;
-  /// The name given to a process so far; empty if none.
+  /// Returns the name that the file has given so far to a process; empty if none.
   [[nodiscard]] std::string_view process_name(const chrome_ident& process) const;
   void set_rank(std::int64_t rank) { rank_ = rank; }
 
@@ -79,11 +81,11 @@ class chrome_tracks {
     for (chrome_track& track : tracks_) visit(track);
   }
 
-  /// Writes the rows again with names that came later.
+  /// Writes those rows again whose names came later in the file.
   void finish();
 
  private:
-  /// The identity of a process or a thread as one text.
+  /// Returns a text that identifies a process or a thread.
   static std::string key_of(const chrome_ident& what);
   static std::string key_of(const chrome_ident& process, const chrome_ident& thread);
   chrome_track& make(trace::process_id process, std::uint64_t tid, std::string_view name, std::string key);

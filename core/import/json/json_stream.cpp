@@ -78,23 +78,23 @@ result<json_stream::token> json_stream::next() {
     if (expects_ == expects::nothing) return token::end;
     return wrong("the JSON ends too early");
   }
-  if (expects_ == expects::nothing) return wrong("something follows the JSON document");
+  if (expects_ == expects::nothing) return wrong("unexpected text after the JSON document");
   const char first = static_cast<char>(*byte);
   if (first == '}' || first == ']') return close(first);
   if (expects_ == expects::comma_or_end) return wrong("expected a comma or a bracket");
   if (expects_ == expects::value || expects_ == expects::value_or_end) return value(first);
-  if (first != '"') return wrong("expected the name of a member");
+  if (first != '"') return wrong("expected a member's name");
   if (auto read = read_text(); !read) return tl::unexpected<error>(read.error());
   byte = peek_solid();
   if (!byte) return tl::unexpected<error>(byte.error());
-  if (*byte != ':') return wrong("expected ':' behind the name of a member");
+  if (*byte != ':') return wrong("expected ':' after a member's name");
   pass();
   expects_ = expects::value;
   return token::key;
 }
 
 result<json_stream::token> json_stream::open(char bracket) {
-  if (open_.size() == deepest) return wrong("the JSON is nested too deep");
+  if (open_.size() == deepest) return wrong("the JSON is nested too deeply");
   pass();
   open_.push_back(bracket);
   expects_ = bracket == '{' ? expects::key_or_end : expects::value_or_end;
@@ -105,7 +105,7 @@ result<json_stream::token> json_stream::close(char bracket) {
   const char opened = bracket == '}' ? '{' : '[';
   const bool may_end =
       expects_ == expects::comma_or_end || expects_ == expects::key_or_end || expects_ == expects::value_or_end;
-  if (open_.empty() || open_.back() != opened || !may_end) return wrong("a bracket that nothing has opened");
+  if (open_.empty() || open_.back() != opened || !may_end) return wrong("a closing bracket without an opening one");
   pass();
   open_.pop_back();
   after_value();
@@ -150,10 +150,10 @@ result<void> json_stream::read_text() {
   for (;;) {
     const auto byte = peek();
     if (!byte) return tl::unexpected<error>(byte.error());
-    if (*byte < 0) return wrong("the JSON ends within a text");
+    if (*byte < 0) return wrong("the JSON ends inside a string");
     pass();
     if (*byte == '"') return {};
-    if (text_.size() >= longest_text) return wrong("a text longer than 16 MiB");
+    if (text_.size() >= longest_text) return wrong("a string longer than 16 MiB");
     if (*byte == '\\') {
       if (auto read = read_escape(); !read) return read;
     } else {
@@ -166,13 +166,13 @@ result<void> json_stream::read_escape() {
   constexpr std::string_view letters = "\"\\/bfnrt", means = "\"\\/\b\f\n\r\t";
   const auto byte = peek();
   if (!byte) return tl::unexpected<error>(byte.error());
-  if (*byte < 0) return wrong("the JSON ends within a text");
+  if (*byte < 0) return wrong("the JSON ends inside a string");
   if (const auto at = letters.find(static_cast<char>(*byte)); at != std::string_view::npos) {
     text_ += means[at];
     pass();
     return {};
   }
-  if (*byte != 'u') return wrong("a text with an unknown escape");
+  if (*byte != 'u') return wrong("a string with an unknown escape");
   pass();
   auto code = read_hex();
   if (!code) return tl::unexpected<error>(code.error());
@@ -212,7 +212,7 @@ result<unsigned> json_stream::read_hex() {
                            : c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a' + 10)
                            : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A' + 10)
                                                   : 16U;
-    if (digit == 16) return wrong("a text with an unknown escape");
+    if (digit == 16) return wrong("a string with an unknown escape");
     code = code * 16 + digit;
     pass();
   }

@@ -11,8 +11,8 @@
 
 namespace sluice::importing {
 
-/// The tokens of one JSON document, read in pieces: memory does not grow with the document. Accepts NaN and Infinity,
-/// which Python writes. Not thread-safe.
+/// Reads the tokens of one JSON document piece by piece, so that memory does not grow with the document. Accepts NaN
+/// and Infinity, which Python writes. Not thread-safe.
 class json_stream {
  public:
   enum class token : std::uint8_t {
@@ -25,25 +25,27 @@ class json_stream {
     number,
     boolean,
     null,
-    end  ///< Behind the document.
+    end  ///< The end of the document.
   };
   static constexpr std::size_t deepest = 512;
   static constexpr std::size_t longest_text = std::size_t{16} << 20;
 
   explicit json_stream(byte_source source) : source_(std::move(source)) {}
 
-  /// The next token. Errors: those of the source; corrupt, with the offset of what is wrong and without a file.
+  /// Reads the next token. Errors: those of the source; corrupt, with the offset of the fault but without a file name.
   [[nodiscard]] result<token> next();
-  /// Passes over the value that comes next, or what is left of the container that `begun` has begun.
+  /// Skips the rest of a value. `begun` is the last token. If it is a key, skips the value of that key; if it opened a
+  /// container, skips the rest of that container; otherwise does nothing.
   [[nodiscard]] result<void> skip(token begun);
 
-  /// The decoded text of a key or a text, a number as it is written, "true" or "false". Valid until the next token.
+  /// The text of the last token: a decoded key or string, a number as written, "true" or "false". Valid until the next
+  /// token.
   [[nodiscard]] std::string_view text() const { return text_; }
-  /// The number as an integer, fractions cut off; 0 if it is none or beyond 64 bits.
+  /// The last token as an integer, without its fraction; 0 if the token is not a number or exceeds 64 bits.
   [[nodiscard]] std::int64_t integer() const;
-  /// The offset of the token that was read last.
+  /// The offset of the last token in the document.
   [[nodiscard]] std::uint64_t offset() const { return token_offset_; }
-  /// The number of containers that are open.
+  /// The number of open containers.
   [[nodiscard]] std::size_t depth() const { return open_.size(); }
 
  private:
@@ -70,7 +72,7 @@ class json_stream {
   std::size_t at_ = 0, filled_ = 0;
   bool ended_ = false;
   std::uint64_t offset_ = 0, token_offset_ = 0;
-  std::vector<char> open_;  ///< The brackets that are open.
+  std::vector<char> open_;  ///< The opening brackets of the open containers.
   expects expects_ = expects::value;
   std::string text_;
 };

@@ -7,9 +7,9 @@ namespace {
 
 using trace::time_ns;
 
-/// No recording is longer.
+/// The longest possible recording.
 constexpr time_ns longest_recording = time_ns{366} * 24 * 3600 * 1'000'000'000;
-/// Times beyond this are wrong, whatever the clock: what is left keeps sums and differences inside 64 bits.
+/// Times beyond this are invalid for any clock, which keeps sums and differences within 64 bits.
 constexpr time_ns farthest = INT64_MAX / 4;
 
 }  // namespace
@@ -35,17 +35,17 @@ bool nsys_checks::happened(time_ns time) {
 
 bool nsys_checks::ran(time_ns begin, time_ns end) {
   if (begin != 0 || (end != 0 && end != trace::unknown_time)) return true;
-  fault("kernels, copies and waits that were never finished: they have no times");
+  fault("kernels, copies and waits that never finished: they have no times");
   return false;
 }
 
 time_ns nsys_checks::end_of(time_ns begin, time_ns end, bool must_end) {
   if (end == trace::unknown_time ? must_end : end > farthest || (end > begin && end - begin > longest_recording)) {
-    fault("events without a possible end; they are shown until the end");
+    fault("events without a valid end; they are shown until the end");
     return trace::unknown_time;
   }
   if (end == trace::unknown_time || end >= begin) return end;
-  fault("events that last a negative time");
+  fault("events with a negative duration");
   return begin;
 }
 

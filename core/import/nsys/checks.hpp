@@ -15,18 +15,19 @@ namespace sluice::importing {
 
 class nsys_checks {
  public:
-  /// Learns the usual time of events from begins in the column `column`. Only the first table with begins counts.
+  /// Determines the usual time of events from the start times in `column`. Only the first call with start times counts.
   void learn(const nsys_rows& rows, std::size_t column);
 
-  /// True if an event can have been at `time`: within a year of the usual time. Otherwise counts a fault.
+  /// Returns true if `time` is plausible for an event: within a year of the usual time. Otherwise counts a fault.
   [[nodiscard]] bool happened(trace::time_ns time);
-  /// True if device work has times. Otherwise (0 and 0: the work was never finished) counts a fault.
+  /// Returns true if device work has times. Otherwise counts a fault; both times are 0 if the work did not finish.
   [[nodiscard]] bool ran(trace::time_ns begin, trace::time_ns end);
-  /// Adds the time of an event. `begin` returns the earliest such time, 0 without any.
+  /// Notes the time of an event. `begin` returns the earliest time noted, or 0 if there is none.
   void note(trace::time_ns time) { begin_ = std::min(time, begin_.value_or(time)); }
   [[nodiscard]] trace::time_ns begin() const { return begin_.value_or(0); }
 
-  /// Returns `end`, or unknown_time if it is impossible (a fault). `must_end`: a missing end is a fault, too.
+  /// Returns `end`, or unknown_time if `end` is impossible, which counts as a fault. `must_end`: a missing end counts
+  /// as a fault, too.
   [[nodiscard]] trace::time_ns end_of(trace::time_ns begin, trace::time_ns end, bool must_end);
 
   void fault(const std::string& what) { ++faults_[what]; }

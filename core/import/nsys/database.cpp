@@ -14,8 +14,8 @@ namespace sluice::importing {
 namespace {
 
 constexpr int longest_value = 1 << 20;
-constexpr std::size_t most_tables = 4096;
-constexpr std::size_t most_text = std::size_t{4} << 20;  // Bytes of text per batch.
+constexpr std::size_t max_tables = 4096;
+constexpr std::size_t max_text = std::size_t{4} << 20;  // Bytes of text per batch.
 
 struct finish {
   void operator()(sqlite3_stmt* of) const { sqlite3_finalize(of); }
@@ -32,7 +32,7 @@ fs::path beside(const std::string& path, const char* ending) {
   return file += ending;
 }
 
-/// True for a regular file that is not empty. Links are refused, as they could lead to any file.
+/// True for a regular file that is not empty. Links are refused, because they could lead to any file.
 bool has_content(const fs::path& path) {
   std::error_code failed;
   return fs::symlink_status(path, failed).type() == fs::file_type::regular && fs::file_size(path, failed) > 0 &&
@@ -76,21 +76,22 @@ std::string sql_name(std::string_view name) {
 }
 
 /// Collects a query's rows in batches, as a SQLite aggregate function that is called with each row's cells as
-/// arguments. Fetching the cells of a statement's result takes a lock and checks for each, which was more than a
-/// quarter of an import. Registered anew for each query; only our query names it. No exception passes through SQLite.
+/// arguments. Fetching the cells from a statement's result takes a lock and checks for each, which took more than a
+/// quarter of an import. Registered again for each query; only this class's queries name it. No exception passes
+/// through SQLite.
 class row_sink {
  public:
   static constexpr const char* function = "sluice_take_row";
-  static constexpr int most_columns = 64;
+  static constexpr int max_columns = 64;
 
   row_sink(std::span<const nsys_column> columns, std::size_t most, const std::function<nsys_rows*()>& room,
            const std::function<bool(nsys_rows*)>& take)
-      : columns_(columns), most_(most), room_(room), take_(take) {}
+      : columns_(columns), max_(most), room_(room), take_(take) {}
 
   static void step(sqlite3_context* context, int count, sqlite3_value** cells) {
     auto& sink = *static_cast<row_sink*>(sqlite3_user_data(context));
     if (!sink.add({cells, static_cast<std::size_t>(count)}))
-      sqlite3_result_error(context, "no more rows are wanted", -1);
+      sqlite3_result_error(context, "no more rows are needed", -1);
   }
 
   static void done(sqlite3_context*) {}
@@ -112,7 +113,7 @@ class row_sink {
         into_->clear(columns_.size());
       }
       put(cells);
-      if (into_->size() < most_ && into_->texts.size() < most_text) return true;
+      if (into_->size() < max_ && into_->texts.size() < max_text) return true;
       return take_(std::exchange(into_, nullptr)) || stop();
     } catch (...) {
       caught_ = std::current_exception();
@@ -130,7 +131,7 @@ class row_sink {
         if (*cell == 0 && sqlite3_value_type(value) == SQLITE_NULL) *cell = nsys_rows::null;
       } else if (columns_[i].holds == nsys_column::type::real) {
         const bool is_null = sqlite3_value_type(value) == SQLITE_NULL;
-        // Plus 0 is not the bits of `null`, as minus 0 is.
+        // Adding 0 turns minus 0 into 0, because the bits of minus 0 are `null`.
         *cell = is_null ? nsys_rows::null : std::bit_cast<std::int64_t>(sqlite3_value_double(value) + 0.0);
       } else if (const auto* text = sqlite3_value_text(value); text != nullptr) {
         const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
@@ -149,7 +150,7 @@ class row_sink {
   }
 
   std::span<const nsys_column> columns_;
-  std::size_t most_;
+  std::size_t max_;
   const std::function<nsys_rows*()>& room_;
   const std::function<bool(nsys_rows*)>& take_;
   nsys_rows* into_ = nullptr;
@@ -169,7 +170,7 @@ void restrict(sqlite3* handle) {
   sqlite3_limit(handle, SQLITE_LIMIT_EXPR_DEPTH, 20);
   sqlite3_limit(handle, SQLITE_LIMIT_COMPOUND_SELECT, 2);
   sqlite3_limit(handle, SQLITE_LIMIT_VDBE_OP, 25000);
-  sqlite3_limit(handle, SQLITE_LIMIT_FUNCTION_ARG, row_sink::most_columns);
+  sqlite3_limit(handle, SQLITE_LIMIT_FUNCTION_ARG, row_sink::max_columns);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
   sqlite3_limit(handle, SQLITE_LIMIT_WORKER_THREADS, 0);
@@ -221,7 +222,7 @@ result<nsys_database> nsys_database::open(const std::string& path) {
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   const fs::path journal = beside(path, "-journal");
   made.half_written_ = is_hot_journal(journal);
-  // Undoing a transaction would write, and follow file names in the journal. So the file is read as it is.
+  // Rolling back a transaction would write, and follow file names in the journal. So the file is read unchanged.
   const bool with_log = !made.half_written_ && has_content(beside(path, "-wal"));
   const int opened = sqlite3_open_v2(uri_of(path, with_log).c_str(), &handle, flags, nullptr);
   made.handle_.reset(handle);
@@ -245,7 +246,7 @@ result<void> nsys_database::read_schema() {
   if (sqlite3_prepare_v2(handle_.get(), all, -1, &raw, nullptr) != SQLITE_OK) return failed("read its schema");
   const statement names(raw);
   int step = SQLITE_ROW;
-  while (tables_.size() < most_tables && (step = sqlite3_step(names.get())) == SQLITE_ROW)
+  while (tables_.size() < max_tables && (step = sqlite3_step(names.get())) == SQLITE_ROW)
     tables_.push_back({column_text(names.get(), 0), 0});
   if (step != SQLITE_DONE && step != SQLITE_ROW) return failed("read its schema");
   for (table& each : tables_) {
@@ -303,7 +304,7 @@ bool nsys_database::is_sorted(std::string_view name, const nsys_column& column) 
     }
     return sorted;
   };
-  // What cannot be read to its end is said when its rows are read.
+  // Read errors are reported when the table's rows are read.
   static_cast<void>(read(
       name, columns, {}, {}, 4096, [&] { return &rows; }, take));
   return sorted;
@@ -329,7 +330,7 @@ result<void> nsys_database::read(std::string_view name, std::span<const nsys_col
     if (has(name, column)) by += (by.empty() ? " ORDER BY " : ",") + sql_name(column);
   std::string from = sql_name(name);
   if (!where.empty()) from += " WHERE " + std::string(where);
-  // An aggregate takes rows in the order of what it selects from.
+  // An aggregate processes rows in the order of the subquery.
   if (!by.empty()) from = "(SELECT " + known + " FROM " + from + by + ")";
   const std::string query = "SELECT " + std::string(row_sink::function) + '(' + arguments + ") FROM " + from;
   sqlite3_stmt* raw = nullptr;

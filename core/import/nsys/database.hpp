@@ -13,7 +13,7 @@
 
 struct sqlite3;
 
-/// Reads untrusted SQLite files by column name. Private to core/import.
+/// Reads tables of untrusted SQLite files, whose columns are looked up by name. Private to core/import.
 namespace sluice::importing {
 
 /// A column to read.
@@ -23,42 +23,43 @@ struct nsys_column {
   type holds = type::integer;
 };
 
-/// Rows of a query. A cell is a number, the bits of a double, or the position of a text. Missing and NULL values are
-/// `null`.
+/// Some rows of a table. A cell is a number, the bits of a double, or the position of a text. NULL and cells of missing
+/// columns are `null`.
 struct nsys_rows {
   static constexpr std::int64_t null = INT64_MIN;
 
   std::size_t columns = 0;
   std::vector<std::int64_t> cells;
-  std::string texts;  ///< All texts. A text cell is: position << 24 | length.
+  std::string texts;  ///< All texts of the rows. The cell of a text is its position here << 24 | its length.
 
   void clear(std::size_t columns_of_a_row);
-  /// Adds a row. Returns its first cell.
+  /// Adds a row. Returns a pointer to its first cell.
   [[nodiscard]] std::int64_t* add_row();
   [[nodiscard]] std::size_t size() const { return columns == 0 ? 0 : cells.size() / columns; }
   [[nodiscard]] const std::int64_t* row(std::size_t number) const { return cells.data() + number * columns; }
   [[nodiscard]] std::string_view text(std::int64_t cell) const;
 };
 
-/// A SQLite file opened read-only, with its write-ahead log if any. Writes and locks nothing; uses no other journal,
-/// view, trigger, virtual table or extension. Limits are tight: one row at a time, texts up to 1 MiB. Not thread-safe.
+/// An SQLite file opened read-only, with its write-ahead log if there is one. Writes and locks nothing, and uses no
+/// other journal, view, trigger, virtual table or extension. To limit memory, rows are read one by one and texts may
+/// have at most 1 MiB. Not thread-safe.
 class nsys_database {
  public:
-  /// Errors: io, corrupt.
+  /// Opens a file. Errors: io, corrupt.
   [[nodiscard]] static result<nsys_database> open(const std::string& path);
   nsys_database() = default;
   nsys_database(nsys_database&&) noexcept;
   nsys_database& operator=(nsys_database&&) noexcept;
   ~nsys_database();
 
-  /// True if a journal next to the file shows that its last transaction did not finish: its content may be incomplete.
+  /// True if a journal next to the file shows an unfinished transaction, so that the content may be incomplete.
   [[nodiscard]] bool half_written() const { return half_written_; }
 
   struct table {
     std::string name;
-    std::uint64_t rows = 0;  ///< The highest row number, an estimate of how many there are.
+    std::uint64_t rows = 0;  ///< The highest row number, which is an estimate of the number of rows.
   };
-  /// Ordinary tables only.
+  /// The ordinary tables of the file, without views and virtual tables.
   [[nodiscard]] const std::vector<table>& tables() const { return tables_; }
   [[nodiscard]] bool has(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view of, std::string_view column) const;
@@ -66,14 +67,14 @@ class nsys_database {
   /// The names of a table's columns.
   [[nodiscard]] const std::vector<std::string>& columns_of(std::string_view name) const;
 
-  /// The number of rows of a table; 0 if they cannot be read. O(rows), without their content.
+  /// Returns the number of rows of a table, or 0 if the table cannot be read. O(rows), but does not read their content.
   [[nodiscard]] std::uint64_t count_rows(std::string_view name) const;
-  /// True if the numbers in a column of a table never go down. O(rows).
+  /// Returns true if the numbers in a column of a table never decrease from row to row. O(rows).
   [[nodiscard]] bool is_sorted(std::string_view name, const nsys_column& column) const;
 
-  /// Reads a table, `most` rows at a time, until `take` returns false. Missing columns are null. `where`: a trusted SQL
-  /// condition, or empty. `order`: the columns to sort by, the first one first; in the file's own order without any. What
-  /// is sorted and does not fit into 8 MiB is in files in TMPDIR meanwhile. Errors: corrupt, io.
+  /// Reads a table and calls `take` with at most `most` rows at a time, until `take` returns false. Cells of missing
+  /// columns are null. `where` is a trusted SQL condition, or empty. `order` lists the columns to sort by; if empty,
+  /// rows are in the file's order. Sorting more than 8 MiB uses files in TMPDIR. Errors: corrupt, io.
   [[nodiscard]] result<void> read(std::string_view name, std::span<const nsys_column> columns, std::string_view where,
                                   std::span<const char* const> order, std::size_t most,
                                   const std::function<nsys_rows*()>& room,

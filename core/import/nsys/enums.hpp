@@ -5,7 +5,7 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// The meanings of numbers in Nsight Systems exports. Private to core/import.
+/// The enums of Nsight Systems exports. Private to core/import.
 namespace sluice::importing::nsys_enums {
 
 /// CUDA_MEMOPR_MEMORY_KIND.

@@ -28,7 +28,7 @@ void nsys_graphs::add(const nsys::cells& row, const trace::host_range_event& ran
       if (first && known == trace::graph_id::none) at->second = fresh();
       known = at->second;
     };
-    // The graph it was copied or made from comes first. It may not have been seen yet.
+    // The graph that it was copied or instantiated from comes first. It may be unknown.
     same(graphs_, original);
     same(graphs_, id);
     same(executables_, executable);
@@ -59,7 +59,7 @@ trace::graph_id nsys_graphs::launched(const nsys::cells& row, const trace::graph
   const auto [known, first] = graphs_.try_emplace({process, row.number(graph)});
   if (first) {
     trace::event_base when = launch;
-    when.source = trace::provenance::inferred;  // The file does not say when.
+    when.source = trace::provenance::inferred;  // The file does not have the time.
     when.thread = {};
     define(known->second = fresh(), when, {});
   }

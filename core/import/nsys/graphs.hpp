@@ -9,16 +9,17 @@
 
 namespace sluice::importing {
 
-/// The graphs in an Nsight Systems export. A graph, its copies and its executables become one graph of the trace.
-/// Private to core/import.
+/// Imports the graphs of an Nsight Systems export. A graph, its copies and its executables become one graph of the
+/// trace. Private to core/import.
 class nsys_graphs {
  public:
   explicit nsys_graphs(trace::file_writer& out) : out_(out) {}
 
-  /// Adds a row about a graph or a node. `range` is the host range that was written for this row.
+  /// Adds a row about a graph or a node. `range` is the host range that was written for the row.
   void add(const nsys::cells& row, const trace::host_range_event& range);
 
-  /// The graph of a CUPTI_ACTIVITY_KIND_GRAPH_TRACE row. An unknown graph is defined at the launch, as inferred.
+  /// Returns the graph of a CUPTI_ACTIVITY_KIND_GRAPH_TRACE row. For an unknown graph, writes a definition with the
+  /// time of the launch, marked as inferred.
   [[nodiscard]] trace::graph_id launched(const nsys::cells& row, const trace::graph_launch_event& launch);
 
  private:

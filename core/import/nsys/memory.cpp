@@ -86,7 +86,7 @@ trace::alloc_event nsys_memory::block_of(const nsys::cells& row, const nsys_plac
   return made;
 }
 
-/// The pool that the event is about, when it says so: also a sample of it.
+/// The pool that the event concerns, if it has one; also writes a sample of the pool.
 trace::pool_id nsys_memory::sample_pool(const nsys::cells& row, trace::time_ns when,
                                         const nsys_places::work_place& where, trace::thread_id thread) {
   using namespace nsys::memory;

@@ -15,16 +15,17 @@
 
 namespace sluice::importing {
 
-/// The rows of CUDA_GPU_MEMORY_USAGE_EVENTS: the driver's blocks, and samples of its pools. Private to core/import.
+/// Imports the rows of CUDA_GPU_MEMORY_USAGE_EVENTS: the driver's blocks, and samples of its pools. Private to
+/// core/import.
 class nsys_memory {
  public:
   nsys_memory(trace::file_writer& out, nsys_places& places, nsys_checks& checks)
       : out_(out), places_(places), checks_(checks) {}
 
-  /// Adds a row. `call`: the API call that requested the operation; null if that is not in the file.
+  /// Adds a row. `call` is the API call that requested the operation, or null if the file does not have it.
   void take(const nsys::cells& row, const call_table::call* call);
-  /// Writes the blocks that existed before the first event, which is at `begin`. Returns when the recording begins: at
-  /// `begin`, or 1 ns before the first free of one of these blocks if that free is not later than `begin`.
+  /// Writes the blocks that existed before the first event, which is at `begin`. Returns the start of the recording:
+  /// `begin`, unless one of these blocks is freed at or before `begin`; then, 1 ns before the first such free.
   [[nodiscard]] trace::time_ns finish(trace::time_ns begin);
 
  private:
@@ -44,7 +45,7 @@ class nsys_memory {
   event_order order_;
   std::unordered_map<block_key, trace::block_id, block_hash> live_;
   std::uint64_t blocks_ = 0;
-  std::vector<trace::alloc_event> before_;  ///< Blocks that are freed but were never allocated.
+  std::vector<trace::alloc_event> before_;  ///< Blocks that have a free but no allocation.
   trace::time_ns first_free_ = INT64_MAX;   ///< The earliest free of a block in `before_`.
   std::map<std::pair<std::uint64_t, std::int64_t>, trace::pool_id> pools_;
 };

@@ -10,17 +10,19 @@
 
 namespace sluice::importing {
 
-/// Resolves an Nsight Systems export's numbers of texts, processes, threads and devices. Private to core/import.
+/// Resolves the numbers by which an Nsight Systems export refers to texts, processes, threads and devices. Private to
+/// core/import.
 class nsys_places {
  public:
   explicit nsys_places(trace::file_writer& out) : out_(out) {}
 
   void add_string(std::int64_t id, std::string_view text);
-  /// Returns none for an id without text, and counts it.
+  /// Returns the text with that id. An id without a text is counted, and the result is none.
   [[nodiscard]] trace::string_id string(std::int64_t id);
   [[nodiscard]] std::uint64_t missing_strings() const { return missing_strings_; }
 
-  /// The upper bits of a serialized process or thread id: machine and pid. Equal for all threads of a process.
+  /// Returns the upper bits of a serialized process or thread id, which are the machine and the pid: the same for all
+  /// threads of a process.
   [[nodiscard]] static std::uint64_t process_bits(std::int64_t global) {
     return static_cast<std::uint64_t>(global) >> 24U;
   }
@@ -40,12 +42,12 @@ class nsys_places {
     std::string_view name, uuid;
   };
   void add_gpu(const gpu& about);
-  /// Sets a process's ordinal of a GPU.
+  /// Sets the ordinal that a process uses for a GPU.
   void add_ordinal(std::int64_t gpu_id, std::int64_t ordinal, std::int64_t pid);
   void add_stream(std::int64_t pid, std::int64_t stream, std::int64_t priority, bool is_default);
 
   [[nodiscard]] trace::device_id device(std::int64_t global_pid, std::int64_t ordinal);
-  /// The id of one more counter.
+  /// Allocates the id of a new counter.
   [[nodiscard]] trace::counter_id new_counter() { return static_cast<trace::counter_id>(++last_counter_); }
   struct work_place {
     trace::process_id process{};
@@ -53,7 +55,7 @@ class nsys_places {
     trace::context_id context{};
     trace::stream_id stream{};
   };
-  /// Resolves where device work ran. A negative stream means none. O(1).
+  /// Returns the place where device work ran. A negative stream means none. O(1).
   [[nodiscard]] work_place work(std::int64_t global_pid, std::int64_t ordinal, std::int64_t context,
                                 std::int64_t stream);
 
@@ -77,10 +79,10 @@ class nsys_places {
   std::unordered_map<std::uint64_t, trace::string_id> thread_names_;
   std::uint64_t last_thread_bits_ = ~std::uint64_t{0};
   thread_place last_thread_;
-  std::map<std::int64_t, trace::device_row> devices_;  ///< By GPU id.
+  std::map<std::int64_t, trace::device_row> devices_;  ///< Keyed by GPU id.
   std::map<std::int64_t, std::int64_t> gpu_of_ordinal_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> gpu_of_process_;  ///< By pid and ordinal.
-  std::map<std::pair<std::int64_t, std::int64_t>, about_stream> about_streams_;   ///< By pid and stream number.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> gpu_of_process_;  ///< Keyed by pid and ordinal.
+  std::map<std::pair<std::int64_t, std::int64_t>, about_stream> about_streams_;   ///< Keyed by pid and stream number.
   std::map<numbers, work_place> works_;
   std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, trace::context_id> contexts_;
   std::uint64_t last_counter_ = 0;

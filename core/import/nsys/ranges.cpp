@@ -13,7 +13,7 @@ using nsys::cells;
 
 namespace {
 
-/// The one value of a counter's sample that is there.
+/// The value of a counter's sample: the only one that is set.
 std::optional<double> value_of(const cells& row) {
   using namespace nsys::counter;
   for (const std::size_t column : {as_double, as_float})

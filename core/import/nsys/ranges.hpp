@@ -13,7 +13,7 @@
 
 namespace sluice::importing {
 
-/// What an Nsight Systems export says of the host: ranges and counters of NVTX, and calls of the system. Private to
+/// Imports the host activity of an Nsight Systems export: NVTX ranges and counters, and system calls. Private to
 /// core/import.
 class nsys_ranges {
  public:
@@ -22,11 +22,11 @@ class nsys_ranges {
 
   void take_domain(const nsys::cells& row) { domains_[domain_of(row)] = text_of(row); }
   void take_nvtx(const nsys::cells& row);
-  /// A sample of a counter: a row of NVTX_EVENTS with one of its values.
+  /// Adds a sample of a counter, which is a row of NVTX_EVENTS with a value.
   void take_counter(const nsys::cells& row);
   void take_system_call(const nsys::cells& row);
 
-  /// A range of one thread, read from the given columns.
+  /// Creates a range of one thread from the given columns of a row.
   [[nodiscard]] trace::host_range_event range_of(const nsys::cells& row, std::size_t thread, std::size_t begin,
                                                  std::size_t end);
 
@@ -41,7 +41,7 @@ class nsys_ranges {
   nsys_checks& checks_;
   std::map<domain_key, trace::string_id> domains_;
   std::map<std::tuple<trace::process_id, trace::string_id, trace::string_id>, trace::counter_id>
-      counters_;  ///< By process, domain and name.
+      counters_;  ///< Keyed by process, domain and name.
   trace::string_id system_calls_{};
 };
 

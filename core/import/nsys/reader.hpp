@@ -13,17 +13,18 @@
 
 namespace sluice::importing {
 
-/// A table to read, and which parts of it. Private to core/import.
+/// Describes how to read a table. Private to core/import.
 struct nsys_plan {
   std::string_view table;
   std::span<const nsys_column> columns;
-  std::size_t required = 0;  ///< This many of the first columns must exist.
+  std::size_t required = 0;  ///< The number of columns, from the first on, that must exist.
   std::string_view where{};
-  std::vector<const char*> order{};  ///< The columns to sort by; in the file's own order without any.
-  bool in_time = false;  ///< The first of `order` is a time: where the file is sorted by it, it stays as it is.
+  std::vector<const char*> order{};  ///< The columns to sort by; empty: the file's order.
+  bool in_time = false;  ///< The first column of `order` is a time. If the table is already sorted by that time, it is
+                         ///< read in the file's order.
 };
 
-/// Reads tables one after the other in its own thread, and gives their rows in that order to the owner's thread.
+/// Reads tables one after the other in its own thread, and passes the rows in the same order to the owner's thread.
 class nsys_reader {
  public:
   static constexpr std::size_t slots = 6;
@@ -34,20 +35,20 @@ class nsys_reader {
     nsys_rows rows;
   };
 
-  /// Starts the thread. `from` must not be used elsewhere while this exists. `plans`: tables that exist.
+  /// Starts the thread. `from` must not be used elsewhere while this object exists. `plans` must name existing tables.
   nsys_reader(const nsys_database& from, std::vector<nsys_plan> plans);
   ~nsys_reader();
   nsys_reader(const nsys_reader&) = delete;
   nsys_reader& operator=(const nsys_reader&) = delete;
 
-  /// The next rows; null at the end. Valid until the next call.
+  /// Waits for the next rows and returns them, or null at the end. Valid until the next call.
   [[nodiscard]] const batch* next();
 
   struct broken_table {
     std::size_t plan = 0;
     error why;
   };
-  /// Call after the end: tables that could not be read completely.
+  /// The tables that could not be read completely. Call after `next` has returned null.
   [[nodiscard]] const std::vector<broken_table>& broken() const { return broken_; }
 
  private:

@@ -71,7 +71,7 @@ class nsys_importer {
     }
     for (const auto& broken : reader->broken()) {
       const std::string_view name = steps_[broken.plan].plan.table;
-      work_.not_understood("tables that cannot be read to their ends: " + std::string(name.substr(0, 60)));
+      work_.not_understood("tables that cannot be read completely: " + std::string(name.substr(0, 60)));
       work_.say(trace::severity::warning, broken.why.to_string());
     }
     finish();
@@ -83,12 +83,12 @@ class nsys_importer {
     nsys_plan plan;
     std::string_view what;  ///< For the report; empty: not reported.
     std::function<void(const cells&)> take;
-    std::size_t begin = no_column, end = no_column;  ///< The columns with the times of what it says.
+    std::size_t begin = no_column, end = no_column;  ///< The columns with the times of the rows.
     std::uint64_t rows = 0;
   };
   static constexpr std::size_t no_column = SIZE_MAX;
 
-  /// A row with times that cannot be costs that row.
+  /// Skips and counts rows with impossible times.
   void take_rows(const nsys_rows& rows, const step& now) {
     if (now.begin != no_column) checks_.learn(rows, now.begin);
     const bool is_work = now.plan.table.starts_with("CUPTI_ACTIVITY_KIND_") && now.what != calls_name;
@@ -105,10 +105,10 @@ class nsys_importer {
     }
   }
 
-  /// Since 2025.6 the rows of a table have no order. Where they have a time, they are read in order of it, and of two at
-  /// one time the call that came first; other tables are read in order of all that they say, but for those where the order
-  /// makes no difference. What is sorted by time already stays as it is, but for memory, where the calls tell which of two
-  /// at one time came first.
+  /// Since 2025.6 the rows of a table are unordered. Rows with a time are read in order of time, and at equal times in
+  /// order of their calls; other tables are sorted by all columns, except those whose order is irrelevant. Tables that
+  /// are already sorted by time keep their order, except memory events, where the calls show which of two at the same
+  /// time came first.
   void set_order(nsys_plan& of, bool is_referred_to) const {
     static constexpr std::string_view unordered[] = {"StringIds", "CUDA_CALLCHAINS", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"};
     if (std::find(std::begin(unordered), std::end(unordered), of.table) != std::end(unordered)) return;
@@ -144,7 +144,7 @@ class nsys_importer {
 
   void make_plans() {
     using self = nsys_importer;
-    // Tables that rows refer to come before these rows.
+    // Tables that other rows refer to come first.
     plan("StringIds", nsys::strings::columns, 2, {}, &self::take_string);
     plan("TARGET_INFO_CUDA_DEVICE", nsys::cuda_device::columns, 3, {}, &self::take_ordinal);
     plan("TARGET_INFO_GPU", nsys::gpu::columns, 2, "devices", &self::take_gpu);
@@ -153,7 +153,7 @@ class nsys_importer {
     plan("TARGET_INFO_CUDA_CONTEXT_INFO", nsys::null_stream::newer_columns, 2, {}, &self::take_null_stream);
     plan("PROCESSES", nsys::process::columns, 2, {}, &self::take_process);
     plan("ThreadNames", nsys::thread_name::columns, 2, {}, &self::take_thread_name);
-    plan("CUDA_CALLCHAINS", nsys::frame::columns, 3, "frames of stacks", &self::take_frame);
+    plan("CUDA_CALLCHAINS", nsys::frame::columns, 3, "stack frames", &self::take_frame);
     plan("CUPTI_ACTIVITY_KIND_RUNTIME", nsys::call::columns, 3, calls_name, &self::take_call);
     plan("CUPTI_ACTIVITY_KIND_DRIVER", nsys::call::columns, 3, calls_name, &self::take_call);
     plan("CUPTI_ACTIVITY_KIND_KERNEL", nsys::kernel::columns, 2, "kernels", &self::take_kernel);
@@ -161,8 +161,8 @@ class nsys_importer {
     plan("CUPTI_ACTIVITY_KIND_MEMSET", nsys::memset::columns, 2, "memsets", &self::take_memset);
     plan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", nsys::sync::columns, 2, "synchronisations", &self::take_sync);
     plan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", nsys::record::columns, 1, "event records", &self::take_record);
-    plan("CUDA_GRAPH_EVENTS", nsys::graph::columns, 1, "events of graphs", &self::take_graph);
-    plan("CUDA_GRAPH_NODE_EVENTS", nsys::graph::columns, 1, "events of graph nodes", &self::take_graph);
+    plan("CUDA_GRAPH_EVENTS", nsys::graph::columns, 1, "graph events", &self::take_graph);
+    plan("CUDA_GRAPH_NODE_EVENTS", nsys::graph::columns, 1, "graph node events", &self::take_graph);
     plan("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", nsys::graph_launch::columns, 2, "graph launches", &self::take_graph_launch);
     plan("CUDA_GPU_MEMORY_USAGE_EVENTS", nsys::memory::columns, 4, "allocations and frees", &self::take_memory);
     plan("CUDA_UM_GPU_PAGE_FAULT_EVENTS", nsys::fault::columns, 1, "GPU page faults", &self::take_gpu_fault);
@@ -170,13 +170,13 @@ class nsys_importer {
     plan("NVTX_EVENTS", nsys::nvtx::columns, 3, {}, &self::take_domain, "eventType=75");
     plan("NVTX_EVENTS", nsys::nvtx::columns, 3, "NVTX events", &self::take_nvtx, is_range_);
     if (!is_counter_.empty())
-      plan("NVTX_EVENTS", nsys::counter::columns, 3, "samples of NVTX counters", &self::take_counter, is_counter_);
+      plan("NVTX_EVENTS", nsys::counter::columns, 3, "NVTX counter samples", &self::take_counter, is_counter_);
     plan("OSRT_API", nsys::system_call::columns, 3, "system calls", &self::take_system_call);
     plan("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", nsys::event_type::columns, 2, {}, &self::take_severity);
-    plan("DIAGNOSTIC_EVENT", nsys::diagnostic::columns, 2, "messages of the profiler", &self::take_diagnostic);
+    plan("DIAGNOSTIC_EVENT", nsys::diagnostic::columns, 2, "profiler messages", &self::take_diagnostic);
   }
 
-  /// The types of NVTX_EVENTS that are samples of counters, by the names that the file has for types.
+  /// Finds the types of NVTX_EVENTS that are samples of counters, by the file's names of types.
   void find_counter_types() {
     is_range_ = "eventType<>75";
     if (!from_.has("ENUM_NSYS_EVENT_TYPE", "id")) return;
@@ -209,7 +209,7 @@ class nsys_importer {
                         row.number(nsys::cuda_device::pid));
     const std::int64_t own = row.number(nsys::cuda_device::gpu), said = row.number(nsys::cuda_device::ordinal);
     ordinals_.try_emplace(own, said);
-    // Of processes that each see one GPU, each calls it 0.
+    // Each of several processes with one GPU calls it 0.
     const auto [known, fresh] = gpus_.try_emplace(said, own);
     ordinals_differ_ = ordinals_differ_ || (!fresh && known->second != own);
   }
@@ -362,12 +362,12 @@ class nsys_importer {
     out_.add(made);
   }
 
-  /// Event records have no time in the file: use the start of their call.
+  /// Event records have no time in the file, so this uses the start of their call.
   void take_record(const cells& row) {
     using namespace nsys::record;
     const call_table::call* call = calls_.find(key_of(row.number(process), row.number(correlation)));
     if (call == nullptr) {
-      fault("event records whose call is not in the file, and with it their time");
+      fault("event records without a time, because their call is not in the file");
       return;
     }
     trace::event_record_event made;
@@ -380,7 +380,7 @@ class nsys_importer {
     out_.add(made);
   }
 
-  /// Creations of graphs and nodes: ranges on their thread, and for a graph also its definition.
+  /// Reads creations of graphs and nodes: ranges on their thread, and for a graph also its definition.
   void take_graph(const cells& row) {
     using namespace nsys::graph;
     trace::host_range_event made = ranges_.range_of(row, thread, begin, end);
@@ -446,12 +446,12 @@ class nsys_importer {
                                                                                : trace::severity::info;
   }
 
-  /// What the profiler said of itself: why nothing was recorded, among others.
+  /// Reads the profiler's messages about itself, such as why nothing was recorded.
   void take_diagnostic(const cells& row) {
     using namespace nsys::diagnostic;
-    constexpr std::size_t most_messages = 100;
-    if (diagnostics_.size() >= most_messages) {
-      fault("messages of the profiler beyond the first " + std::to_string(most_messages));
+    constexpr std::size_t max_messages = 100;
+    if (diagnostics_.size() >= max_messages) {
+      fault("profiler messages beyond the first " + std::to_string(max_messages));
       return;
     }
     const std::string text(row.text(text_).substr(0, 4096));
@@ -476,16 +476,16 @@ class nsys_importer {
     parts_.finish([this](const trace::transfer_event& whole) { out_.add(whole); });
     for (const step& each : steps_)
       if (!each.what.empty() && each.rows != 0) work_.read(each.what, each.rows);
-    if (graph_work_ != 0) work_.read("of these kernels, copies and memsets of graph nodes", graph_work_);
+    if (graph_work_ != 0) work_.read("kernels, copies and memsets of graph nodes, included above", graph_work_);
     work_.set_begin(memory_.finish(checks_.begin()));
     for (const auto& [what, number] : checks_.faults()) work_.not_understood(what, number);
     if (overruns_.found() != 0) work_.not_understood(kernel_overruns::words, overruns_.found());
     if (parts_.joined() != 0) work_.not_understood(graph_parts::words, parts_.joined());
     if (graph_launches_ != 0 && graph_work_ == 0) {
       work_.say(trace::severity::warning,
-                "the kernels and copies of graphs were not recorded, only " + std::to_string(graph_launches_) +
-                    " launches of graphs, which ran for " + format_time(graph_time_) +
-                    ": to see what they run, record with nsys profile --cuda-graph-trace=node");
+                "the kernels and copies of graphs were not recorded, but only " + std::to_string(graph_launches_) +
+                    " graph launches, which ran for " + format_time(graph_time_) +
+                    ": to see their kernels, record with nsys profile --cuda-graph-trace=node");
     }
     if (places_.missing_strings() != 0)
       work_.not_understood("names whose text is not in the file", places_.missing_strings());
@@ -505,14 +505,14 @@ class nsys_importer {
   nsys_places places_;
   std::vector<step> steps_;
   std::vector<std::string_view> known_;
-  std::map<std::int64_t, std::int64_t> ordinals_;  ///< Of each GPU, as a process numbers it,
-  std::map<std::int64_t, std::int64_t> gpus_;      ///< and the GPU of that ordinal.
-  bool ordinals_differ_ = false;                   ///< Processes give several GPUs one ordinal.
+  std::map<std::int64_t, std::int64_t> ordinals_;  ///< For each GPU, the ordinal that a process uses.
+  std::map<std::int64_t, std::int64_t> gpus_;      ///< For each ordinal, the GPU.
+  bool ordinals_differ_ = false;                   ///< Processes use one ordinal for several GPUs.
   nsys_stacks stacks_;
   nsys_graphs graphs_;
   std::uint64_t graph_work_ = 0;  ///< Rows of work requested by graph nodes.
   std::uint64_t graph_launches_ = 0;
-  time_ns graph_time_ = 0;  ///< The sum of how long launched graphs ran.
+  time_ns graph_time_ = 0;  ///< Total run time of launched graphs.
   call_table calls_;
   std::map<std::pair<trace::process_id, trace::device_id>, trace::counter_id> counters_;
   nsys_checks checks_;
@@ -525,7 +525,7 @@ class nsys_importer {
   std::set<std::string> diagnostics_;
 };
 
-/// CLOCK_REALTIME at the session's time 0; 0 if the file does not say.
+/// CLOCK_REALTIME at the session's time 0; 0 if the file does not have it.
 std::int64_t session_start(const nsys_database& from) {
   static constexpr nsys_column column[] = {{"utcEpochNs"}};
   std::int64_t start = 0;
@@ -544,7 +544,7 @@ std::int64_t session_start(const nsys_database& from) {
 
 result<void> import_nsys_sqlite(job& work) {
   if (work.source().compressed()) {
-    return work.corrupt("is a compressed SQLite file, which cannot be read in place", 0, "uncompress it first");
+    return work.corrupt("is a compressed SQLite file, which cannot be read in place", 0, "decompress it first");
   }
   const auto from = nsys_database::open(work.source().path());
   if (!from) return tl::unexpected<error>(from.error());
@@ -553,19 +553,19 @@ result<void> import_nsys_sqlite(job& work) {
     return name == "StringIds" || name == "NVTX_EVENTS" || name.starts_with("CUPTI_ACTIVITY_KIND_") ||
            name.starts_with("CUDA_GPU_") || name.starts_with("TARGET_INFO_");
   });
-  // nvprof's files have tables of the same names, whose texts are in another one.
+  // nvprof's files have tables of the same names, but keep texts in another table.
   if (from->has("StringTable") || from->has("CUPTI_ACTIVITY_KIND_KERNEL", "_id_") ||
       from->has("CUPTI_ACTIVITY_KIND_RUNTIME", "_id_")) {
-    return fail(error_code::foreign, "is a file of nvprof or the Visual Profiler, which is not read",
+    return fail(error_code::foreign, "is a file of nvprof or the Visual Profiler, which is not supported",
                 work.source().path(), "record with Nsight Systems: nsys profile, then nsys export --type sqlite");
   }
   if (!known) {
-    return fail(error_code::foreign, "is an SQLite file, but no export of Nsight Systems: it has none of its tables",
-                work.source().path(), "nsys export --type sqlite makes one");
+    return fail(error_code::foreign, "is an SQLite file, but not an Nsight Systems export: it has none of its tables",
+                work.source().path(), "create one with nsys export --type sqlite");
   }
   if (auto begun = work.begin(session_start(*from)); !begun) return begun;
   if (from->half_written()) {
-    work.not_understood("unfinished transaction, whose journal lies beside the file (the file may be half written)");
+    work.not_understood("unfinished transaction, with a journal next to the file (the file may be incomplete)");
   }
   return nsys_importer(work, *from).run();
 }

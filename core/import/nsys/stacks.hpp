@@ -17,14 +17,14 @@ class nsys_stacks {
  public:
   explicit nsys_stacks(trace::file_writer& out) : out_(out) {}
 
-  /// Adds a row of CUDA_CALLCHAINS. Returns false for a frame so deep that it must be wrong.
+  /// Adds a row of CUDA_CALLCHAINS, which is one frame. Returns false if the frame's depth is implausible.
   [[nodiscard]] bool add_frame(const nsys::cells& row, nsys_places& places);
-  /// The stack of a chain, or none. Writes it on first use.
+  /// Returns the stack of a chain, or none if the chain is unknown. Writes the stack on the first call.
   [[nodiscard]] trace::stack_id of(std::int64_t chain);
 
  private:
   struct call_chain {
-    std::vector<trace::frame_id> frames;  ///< By depth; 0 is the innermost.
+    std::vector<trace::frame_id> frames;  ///< Indexed by depth; the innermost frame has depth 0.
     bool made = false;
     trace::stack_id stack{};
   };

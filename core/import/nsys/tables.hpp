@@ -9,13 +9,13 @@
 #include "core/import/unsigned_of.hpp"
 #include "core/trace/model/ids.hpp"
 
-/// The tables and columns read from an Nsight Systems export, with their names in versions from 2020 to 2025. The enums
-/// number the columns, in the same order. Private to core/import.
+/// The tables and columns that are read from an Nsight Systems export, with their names in versions from 2020 to 2025.
+/// The enumerators are positions in the array of columns next to them. Private to core/import.
 namespace sluice::importing::nsys {
 
 using enum nsys_column::type;
 
-/// A row whose cells are accessed by the enums below.
+/// A row whose cells are accessed with the enumerators below.
 struct cells {
   const nsys_rows& all;
   const std::int64_t* row;
@@ -151,7 +151,7 @@ inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"graphId"}, {"graph
 }  // namespace graph_launch
 #undef SLUICE_NSYS_WORK
 
-/// CUDA_GRAPH_EVENTS and CUDA_GRAPH_NODE_EVENTS. Versions before 2023 store nodes in the first.
+/// CUDA_GRAPH_EVENTS and CUDA_GRAPH_NODE_EVENTS. Versions before 2023 store nodes in CUDA_GRAPH_EVENTS.
 namespace graph {
 enum : std::uint8_t { begin, end, thread, name, id, original, executable, node, original_node };
 inline constexpr nsys_column columns[] = {{"start"},       {"end"},         {"globalTid"},
@@ -171,7 +171,7 @@ inline constexpr nsys_column columns[] = {{"start"},     {"end"},    {"eventType
                                           {"globalTid"}, {"textId"}, {"domainId"}};
 }  // namespace nvtx
 
-/// Samples of NVTX counters: the columns of `nvtx`, and one for each type of value.
+/// Samples of NVTX counters: the columns of `nvtx`, and one column for each type of value.
 namespace counter {
 enum : std::uint8_t { as_double = nvtx::domain + 1, as_float, as_int64, as_int32, as_uint32, as_uint64 };
 inline constexpr nsys_column columns[] = {

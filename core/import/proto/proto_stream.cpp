@@ -29,13 +29,13 @@ result<std::uint64_t> proto_stream::varint() {
   for (unsigned shift = 0; shift < 70; shift += 7) {
     const auto more = fill();
     if (!more) return tl::unexpected<error>(more.error());
-    if (!*more) return wrong("the file ends within a field");
+    if (!*more) return wrong("the file ends inside a field");
     const auto byte = std::to_integer<std::uint64_t>(buffer_[at_++]);
     ++offset_;
     if (shift < 64) value |= (byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }
-  return wrong("a number that does not end");
+  return wrong("an unterminated number");
 }
 
 result<std::uint64_t> proto_stream::fixed(unsigned bytes) {
@@ -43,7 +43,7 @@ result<std::uint64_t> proto_stream::fixed(unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) {
     const auto more = fill();
     if (!more) return tl::unexpected<error>(more.error());
-    if (!*more) return wrong("the file ends within a field");
+    if (!*more) return wrong("the file ends inside a field");
     value |= std::to_integer<std::uint64_t>(buffer_[at_++]) << (8 * i);
     ++offset_;
   }
@@ -54,7 +54,7 @@ result<void> proto_stream::pass(std::uint64_t bytes) {
   while (bytes != 0) {
     const auto more = fill();
     if (!more) return tl::unexpected<error>(more.error());
-    if (!*more) return wrong("the file ends within a field");
+    if (!*more) return wrong("the file ends inside a field");
     const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, filled_ - at_));
     at_ += size;
     offset_ += size;
@@ -107,7 +107,7 @@ result<std::optional<proto_stream::field>> proto_stream::next() {
 }
 
 result<void> proto_stream::enter() {
-  if (ends_.size() == deepest) return wrong("messages are nested too deep");
+  if (ends_.size() == deepest) return wrong("messages are nested too deeply");
   ends_.push_back(offset_ + std::exchange(pending_, 0));
   return {};
 }
@@ -118,7 +118,7 @@ result<std::optional<std::string_view>> proto_stream::take(std::size_t most) {
   while (pending_ != 0) {
     const auto more = fill();
     if (!more) return tl::unexpected<error>(more.error());
-    if (!*more) return wrong("the file ends within a field");
+    if (!*more) return wrong("the file ends inside a field");
     const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(pending_, filled_ - at_));
     taken_.append(reinterpret_cast<const char*>(buffer_.data() + at_), size);
     at_ += size;

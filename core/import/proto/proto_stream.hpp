@@ -12,30 +12,31 @@
 
 namespace sluice::importing {
 
-/// The fields of a protocol-buffer message, read in pieces: large messages are entered, and only small ones are held.
-/// Small ones are then for protozero. Not thread-safe.
+/// Reads the fields of a protocol-buffer message one by one. Callers enter large nested messages and take only small
+/// ones as a whole, which protozero can parse. Not thread-safe.
 class proto_stream {
  public:
-  /// How a field is stored.
+  /// The wire type of a field: how it is stored.
   enum class wire : std::uint8_t { varint = 0, fixed64 = 1, length = 2, fixed32 = 5 };
   struct field {
     std::uint32_t number = 0;
     wire stored = wire::varint;
-    std::uint64_t value = 0;  ///< The number; of `length`: how many bytes it has.
+    std::uint64_t value = 0;  ///< The number; for the wire type `length`, the size in bytes.
     std::uint64_t offset = 0;
   };
   static constexpr std::size_t deepest = 16;
 
   explicit proto_stream(byte_source source) : source_(std::move(source)) {}
 
-  /// The next field of the message that is open; nothing at its end. A field that was neither entered nor taken is
-  /// passed over. Errors: those of the source; corrupt, with the offset and without a file.
+  /// Returns the next field of the open message, or nullopt at its end. If the previous field was neither entered nor
+  /// taken, skips its content. Errors: those of the source; corrupt, with the offset but without a file name.
   [[nodiscard]] result<std::optional<field>> next();
-  /// Opens the message in the field that `next` gave. At its end, the message around it is open again after `leave`.
+  /// Opens the message in the field that `next` returned. After the end of that message, `leave` returns to the
+  /// enclosing one.
   [[nodiscard]] result<void> enter();
   void leave() { ends_.pop_back(); }
-  /// The bytes of the field that `next` gave. Valid until the next call. Nothing, and the field is passed over, if they
-  /// are more than `most`.
+  /// Returns the bytes of the field that `next` returned, valid until the next call. If the field is longer than `most`
+  /// bytes, skips it and returns nullopt.
   [[nodiscard]] result<std::optional<std::string_view>> take(std::size_t most);
 
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
@@ -51,8 +52,8 @@ class proto_stream {
   std::vector<std::byte> buffer_;
   std::size_t at_ = 0, filled_ = 0;
   std::uint64_t offset_ = 0;
-  std::uint64_t pending_ = 0;        ///< Bytes of the field that `next` gave.
-  std::vector<std::uint64_t> ends_;  ///< Of the messages that were entered.
+  std::uint64_t pending_ = 0;        ///< The unread bytes of the field that `next` returned.
+  std::vector<std::uint64_t> ends_;  ///< The end offsets of the open messages.
   std::string taken_;
 };
 

@@ -1,9 +1,9 @@
 // Imports logs of RMM's logging_resource_adaptor, https://github.com/rapidsai/rmm. Lines have the form
 //   thread,HH:MM:SS.ffffff,ACTION,pointer,bytes,stream
-// with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are hexadecimal, a null
-// one is "(nil)", "0x0" or "0". A free is logged before the upstream resource frees, an allocation after it has allocated; a thread that is
-// interrupted between taking the time and writing the line writes it late, so that the lines of one address need not be in order.
-// Times are the host's time of day, without a date.
+// with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are
+// hexadecimal; null is "(nil)", "0x0" or "0". A free is logged before the upstream resource frees, an allocation after
+// it has allocated. A thread interrupted between taking the time and writing the line writes it late, so lines of one
+// address may be out of order. Times are the host's time of day, without a date.
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -21,7 +21,7 @@ using trace::time_ns;
 constexpr std::size_t columns = 6;
 constexpr time_ns second = 1'000'000'000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
 constexpr std::int64_t out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 
 struct line {
   std::uint64_t thread = 0;
@@ -88,7 +88,7 @@ std::optional<line> parse(std::string_view text) {
   made.action = cells[2];
   const bool good = parse_all(cells[0], made.thread) && parse_time(cells[1], made) &&
                     parse_handle(cells[3], made.address) && parse_all(cells[4], made.bytes) &&
-                    parse_handle(cells[5], made.stream) && made.bytes < most_bytes;
+                    parse_handle(cells[5], made.stream) && made.bytes < max_bytes;
   return good ? std::optional(made) : std::nullopt;
 }
 
@@ -115,16 +115,16 @@ class log_reader {
   }
 
  private:
-  /// A block whose address was allocated again before its free was logged: the free may come yet.
+  /// A block whose address was allocated again before its free was logged: the free may still follow.
   struct earlier {
     trace::block_id block{};
     std::uint64_t bytes = 0;
-    time_ns next_since = 0;   ///< When the address was allocated again, as the log says,
-    time_ns next_counts = 0;  ///< and as `event_order` says.
+    time_ns next_since = 0;   ///< The time in the log at which the address was allocated again.
+    time_ns next_counts = 0;  ///< That time as adjusted by `event_order`.
     std::uint64_t offset = 0;
   };
   struct place {
-    trace::block_id block{};  ///< None: freed.
+    trace::block_id block{};  ///< None if the block was freed.
     std::uint64_t bytes = 0;
     std::optional<earlier> before;
   };
@@ -180,8 +180,8 @@ class log_reader {
     return {};
   }
 
-  /// A time on the trace's clock. If the time of day jumps back, a day has passed; a line that comes a little late
-  /// after that still belongs to the day before.
+  /// A time on the trace's clock. If the time of day jumps back, a day has passed; a slightly late line after that
+  /// still belongs to the day before.
   time_ns time_of(const line& from) {
     if (from.dated) return from.time - origin_;
     time_ns days = days_;
@@ -268,9 +268,10 @@ class log_reader {
     at = {add_block(from, counts, 0, trace::provenance::exact), from.bytes, before};
   }
 
-  /// The free of a block is not in the log: it was over when its address was allocated again.
+  /// Writes the inferred free of a block whose free is not in the log: at the latest when its address was allocated
+  /// again.
   void end_unseen(std::uint64_t address, const earlier& which) {
-    work_.not_understood("frees that are missing: their address was allocated again", 1, which.offset);
+    work_.not_understood("missing frees: their address was allocated again", 1, which.offset);
     trace::free_event row;
     row.time = which.next_counts;
     row.process = process_;
@@ -281,8 +282,8 @@ class log_reader {
     work_.out().add(row);
   }
 
-  /// Whether a free is of the block that was at its address before: it is from before the address was allocated again. Of the same
-  /// microsecond the size says more.
+  /// True if a free belongs to the earlier block at its address: it is older than the new allocation. In the same
+  /// microsecond, the size decides.
   static bool is_of_earlier(const place& at, const line& from, time_ns now) {
     if (!at.before || now > at.before->next_since) return false;
     return now < at.before->next_since || from.bytes == at.before->bytes;
@@ -295,7 +296,7 @@ class log_reader {
     place& at = found->second;
     if (fresh) {  // Allocated before the log began; its size is in the free.
       work_.read("blocks from before the log");
-      // What is freed at the first moment is seen to have been there.
+      // Ensures that a block freed at the first moment is visible.
       begin_ = std::min<time_ns>(begin_, now <= 0 ? now - 1 : 0);
       work_.set_begin(begin_);
       at = {add_block(from, begin_, trace::born_before, trace::provenance::inferred), from.bytes, {}};
@@ -308,10 +309,10 @@ class log_reader {
       return;
     }
     if (at.block == trace::block_id::none) {
-      work_.not_understood("frees of what is free already", 1, offset);
+      work_.not_understood("frees of memory that is already free", 1, offset);
       return;
     }
-    if (at.bytes != from.bytes) work_.not_understood("frees of another size than was allocated", 1, offset);
+    if (at.bytes != from.bytes) work_.not_understood("frees with a size other than the allocation's", 1, offset);
     add_free(from, order_.free(now), at.block, trace::provenance::exact);
     at.block = trace::block_id::none;
   }
@@ -323,10 +324,10 @@ class log_reader {
   time_ns origin_ = 0;
   time_ns last_ = 0;  ///< Time of day of the previous line.
   time_ns days_ = 0;
-  time_ns begin_ = 0;  ///< When the recording begins.
+  time_ns begin_ = 0;  ///< Start of the recording.
   std::uint64_t blocks_ = 0;
   event_order order_;
-  std::unordered_map<std::uint64_t, place> places_;  ///< By address.
+  std::unordered_map<std::uint64_t, place> places_;  ///< Keyed by address.
   std::unordered_map<std::uint64_t, trace::thread_id> threads_;
   std::unordered_map<std::uint64_t, trace::stream_id> streams_;
 };

@@ -1,4 +1,4 @@
-// Imports rocpd files: what rocprofv3 --output-format rocpd and rocprof-sys write, with the schema of
+// Imports rocpd files, written by rocprofv3 --output-format rocpd and rocprof-sys, with the schema of
 // https://github.com/ROCm/rocprofiler-sdk, source/share/rocprofiler-sdk-rocpd/rocpd_tables.sql, version 3. The names of
 // tables end with the recording's id, so that a file may hold several recordings.
 #include <array>
@@ -97,10 +97,10 @@ constexpr nsys_column columns[] = {{"start"}, {"end"},      {"type", column_of::
                                    {"size"},  {"event_id"}};
 }  // namespace rocpd_memory
 
-constexpr std::size_t most_events = std::size_t{1}
-                                    << 24;  // 8 bytes each, to join work with the calls that asked for it.
+constexpr std::size_t max_events = std::size_t{1}
+                                   << 24;  // 8 bytes each, to join work with the calls that requested it.
 
-/// Whether this is the name of a function of ROCm's libraries.
+/// True for the name of a function of ROCm's libraries.
 bool is_call_of_rocm(std::string_view name) {
   return name.starts_with("hip") || name.starts_with("hsa_") || name.starts_with("rccl") || name.starts_with("nccl");
 }
@@ -122,7 +122,7 @@ class rocpd_recording {
       return [this, take](const cells& row) { (this->*take)(row); };
     };
     using self = rocpd_recording;
-    // What rows refer to comes before them; of the calls, what they asked for comes behind.
+    // Tables that other rows refer to come first; work comes after its calls.
     const std::vector<table_step> steps = {
         {"rocpd_string" + suffix_, rocpd_string::columns, 2, bind(&self::take_string)},
         {"rocpd_info_process" + suffix_, rocpd_process::columns, 2, bind(&self::take_process)},
@@ -175,8 +175,8 @@ class rocpd_recording {
     using namespace rocpd_event;
     const std::int64_t event = row.number(id);
     const std::uint64_t correlates = row.natural(row.number(correlation) != 0 ? correlation : stack);
-    if (event <= 0 || event >= static_cast<std::int64_t>(most_events)) {
-      work_.not_understood("events beyond those that work is joined with its call by");
+    if (event <= 0 || event >= static_cast<std::int64_t>(max_events)) {
+      work_.not_understood("events beyond the limit for joining work with calls");
       return;
     }
     if (static_cast<std::size_t>(event) >= events_.size()) events_.resize(static_cast<std::size_t>(event) + 1);
@@ -191,9 +191,9 @@ class rocpd_recording {
     return known == map.end() ? id : known->second;
   }
 
-  [[nodiscard]] place place_of(const cells& row, std::size_t begin, std::size_t end, std::size_t pid, std::size_t tid,
-                               std::size_t event) const {
-    place made;
+  [[nodiscard]] row_origin place_of(const cells& row, std::size_t begin, std::size_t end, std::size_t pid,
+                                    std::size_t tid, std::size_t event) const {
+    row_origin made;
     made.begin = row.number(begin, -1);
     made.end = row.number(end, -1);
     made.pid = number_in(pids_, row.number(pid));
@@ -205,7 +205,7 @@ class rocpd_recording {
 
   void take_region(const cells& row) {
     using namespace rocpd_region;
-    const place at = place_of(row, begin, end, pid, tid, event);
+    const row_origin at = place_of(row, begin, end, pid, tid, event);
     const std::string_view what = string(row.number(name));
     if (is_call_of_rocm(what)) {
       out_.add_call(at, what);
@@ -216,7 +216,7 @@ class rocpd_recording {
 
   void take_kernel(const cells& row) {
     using namespace rocpd_kernel;
-    place at = place_of(row, begin, end, pid, tid, event);
+    row_origin at = place_of(row, begin, end, pid, tid, event);
     at.agent = {number_, row.number(agent, -1)};
     at.queue = row.number(stream, row.number(queue, -1));
     rows::kernel about;
@@ -233,7 +233,7 @@ class rocpd_recording {
 
   void take_copy(const cells& row) {
     using namespace rocpd_copy;
-    place at = place_of(row, begin, end, pid, tid, event);
+    row_origin at = place_of(row, begin, end, pid, tid, event);
     at.queue = row.number(stream, row.number(queue, -1));
     rows::copy about;
     about.source = {number_, row.number(from, -1)};
@@ -247,7 +247,7 @@ class rocpd_recording {
 
   void take_memory(const cells& row) {
     using namespace rocpd_memory;
-    place at = place_of(row, begin, end, pid, tid, event);
+    row_origin at = place_of(row, begin, end, pid, tid, event);
     at.agent = {number_, row.number(agent, -1)};
     const auto where = static_cast<std::uint64_t>(row.number(address));
     const std::string_view what = row.text(type), of = row.text(level);
@@ -269,10 +269,10 @@ class rocpd_recording {
   std::set<std::string> known_;
   text_table strings_, symbols_;
   std::unordered_map<std::int64_t, std::int64_t> pids_, tids_;
-  std::vector<std::uint64_t> events_;  ///< The correlation id of each.
+  std::vector<std::uint64_t> events_;  ///< The correlation id of each event.
 };
 
-/// What the names of the tables end with, for each recording.
+/// The suffixes of table names, one for each recording.
 std::set<std::string> suffixes_of(const nsys_database& from) {
   std::set<std::string> all;
   for (const auto& table : from.tables())
@@ -289,7 +289,7 @@ result<void> import_rocpd(job& work) {
   if (!from) return tl::unexpected<error>(from.error());
   if (auto begun = work.begin(); !begun) return begun;
   if (from->half_written()) {
-    work.not_understood("unfinished transaction, whose journal lies beside the file (the file may be half written)");
+    work.not_understood("unfinished transaction, with a journal next to the file (the file may be incomplete)");
   }
   const std::set<std::string> suffixes = rocm::suffixes_of(*from);
   std::vector<std::string> tables;

@@ -1,5 +1,5 @@
-// Imports what rocprofv3 --output-format json writes, https://github.com/ROCm/rocprofiler-sdk,
-// source/lib/output/generateJSON.cpp. The file is read twice, a record at a time: first the names, then what happened.
+// Imports the JSON of rocprofv3 --output-format json, https://github.com/ROCm/rocprofiler-sdk,
+// source/lib/output/generateJSON.cpp. Reads the file twice, one record at a time: first the names, then the events.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -19,16 +19,16 @@ namespace {
 
 using sdk_token = json_stream::token;
 
-constexpr std::size_t most_members = 4096;                  // Of one record.
-constexpr std::size_t most_names = std::size_t{200} << 20;  // Bytes of names.
-constexpr std::int64_t gpu_agent = 2;                       // ROCPROFILER_AGENT_TYPE_GPU
+constexpr std::size_t max_members = 4096;                  // Per record.
+constexpr std::size_t max_names = std::size_t{200} << 20;  // Bytes of names.
+constexpr std::int64_t gpu_agent = 2;                      // ROCPROFILER_AGENT_TYPE_GPU
 /// rocprofiler_memory_allocation_operation_t.
 enum class memory_operation : std::int64_t { none, allocate, reserve, free, unreserve };
 
-/// A record: its numbers and texts by their paths, "dispatch_info.grid_size.x". Lists in it are left out.
+/// A record: its numbers and texts by their paths, "dispatch_info.grid_size.x". Lists in it are ignored.
 class sdk_record {
  public:
-  /// Behind the bracket that begins it.
+  /// Call after its opening bracket.
   result<void> read(json_stream& from) {
     members_.clear();
     std::string path;
@@ -43,7 +43,7 @@ class sdk_record {
           path += from.text().substr(0, 256);
           continue;
         case sdk_token::begin_object:
-          continue;  // Its members' paths go on.
+          continue;  // Paths of its members include this name.
         case sdk_token::end_object:
           if (outside.empty()) return {};
           break;
@@ -51,7 +51,7 @@ class sdk_record {
           if (auto skipped = from.skip(*next); !skipped) return skipped;
           break;
         default:
-          if (members_.size() < most_members) members_.emplace_back(path, from.text().substr(0, 4096));
+          if (members_.size() < max_members) members_.emplace_back(path, from.text().substr(0, 4096));
           break;
       }
       path.resize(outside.back());
@@ -78,7 +78,7 @@ class sdk_record {
   std::vector<std::pair<std::string, std::string>> members_;
 };
 
-/// What one of the processes in a file refers to.
+/// The tables that records of one process in a file refer to.
 struct sdk_process {
   std::int64_t pid = 0;
   std::string command;
@@ -130,7 +130,7 @@ class sdk_importer {
     return done;
   }
 
-  /// Calls `use` for each member of an object, behind its bracket. `use` reads the value.
+  /// Calls `use` for each member of an object; call after its opening bracket. `use` reads the value.
   template <class Use>
   static result<void> members(json_stream& from, Use use) {
     for (;;) {
@@ -142,8 +142,8 @@ class sdk_importer {
     }
   }
 
-  /// Calls `use` with the first token of each element of the list that comes next. `use` reads the rest of the element.
-  /// Other values are passed over.
+  /// Calls `use` with the first token of each element of the next list. `use` reads the rest of the element. Skips
+  /// other values.
   template <class Use>
   static result<void> elements(json_stream& from, Use use) {
     const auto list = from.next();
@@ -157,13 +157,13 @@ class sdk_importer {
     }
   }
 
-  /// Calls `use` for each object of the list that comes next. Other values are passed over.
+  /// Calls `use` for each object of the next list. Skips other values.
   template <class Use>
   static result<void> objects(json_stream& from, Use use) {
     return elements(from, [&](sdk_token first) { return first == sdk_token::begin_object ? use() : from.skip(first); });
   }
 
-  /// As `members`, of the object that comes next.
+  /// Like `members`, for the next object.
   template <class Use>
   static result<void> members_of_next(json_stream& from, Use use) {
     const auto next = from.next();
@@ -234,11 +234,11 @@ class sdk_importer {
 
   result<void> hold(std::size_t bytes) {
     held_ += bytes;
-    if (held_ <= std::min(work_.memory_bytes(), most_names)) return {};
-    return fail(error_code::unavailable, "its names take more memory than may be used", {}, {});
+    if (held_ <= std::min(work_.memory_bytes(), max_names)) return {};
+    return fail(error_code::unavailable, "its names exceed the memory limit", {}, {});
   }
 
-  /// The names of operations, and the texts of markers.
+  /// Reads the names of operations, and the texts of markers.
   result<void> read_strings(json_stream& from, sdk_process& into) {
     return members_of_next(from, [&](const std::string& name) -> result<void> {
       if (name == "buffer_records") {
@@ -266,7 +266,7 @@ class sdk_importer {
     });
   }
 
-  // --- records --------------------------------------------------------------------------------------------------------
+  // --- records -------------------------------------------------------------------------------------------------------
 
   void take_record(const std::string& kind, const sdk_process& now) {
     if (names_only()) {
@@ -274,7 +274,7 @@ class sdk_importer {
       if (begin > 0) earliest_ = std::min(earliest_, begin);
       return;
     }
-    place at;
+    row_origin at;
     at.pid = now.pid;
     at.tid = record_.number("thread_id");
     at.begin = record_.number("start_timestamp", -1);
@@ -303,7 +303,7 @@ class sdk_importer {
                                                           : std::string_view{};
   }
 
-  void take_kernel(place at, const sdk_process& now) {
+  void take_kernel(row_origin at, const sdk_process& now) {
     at.agent = {process_, record_.number("dispatch_info.agent_id.handle", -1)};
     if (at.queue <= 0) at.queue = record_.number("dispatch_info.queue_id.handle", -1);
     rows::kernel about;
@@ -324,7 +324,7 @@ class sdk_importer {
     out_->add_kernel(at, about);
   }
 
-  void take_copy(const place& at, const sdk_process& now) {
+  void take_copy(const row_origin& at, const sdk_process& now) {
     rows::copy about;
     about.source = {process_, record_.number("src_agent_id.handle", -1)};
     about.destination = {process_, record_.number("dst_agent_id.handle", -1)};
@@ -333,7 +333,7 @@ class sdk_importer {
     out_->add_copy(at, about);
   }
 
-  void take_memory(place at) {
+  void take_memory(row_origin at) {
     at.agent = {process_, record_.number("agent_id.handle", -1)};
     std::int64_t address = record_.number("address");
     if (address == 0) address = record_.number("address.value", record_.number("address.handle"));
@@ -352,7 +352,7 @@ class sdk_importer {
     }
   }
 
-  void take_call(const std::string& kind, const place& at, const sdk_process& now) {
+  void take_call(const std::string& kind, const row_origin& at, const sdk_process& now) {
     if (kind == "marker_api") {
       const auto text = now.markers.find(record_.number("correlation_id.internal"));
       out_->add_range(at, text == now.markers.end() ? operation(now) : std::string_view(text->second), "ROCTX");

@@ -7,13 +7,13 @@
 namespace sluice::importing::rocm {
 namespace {
 
-/// No recording is longer.
+/// The longest possible recording.
 constexpr std::int64_t longest_ns = std::int64_t{366} * 24 * 3600 * 1'000'000'000;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
+constexpr std::int64_t max_bytes = std::int64_t{1} << 50;
 
 }  // namespace
 
-bool rows::is_plausible(const place& at, const char* what) {
+bool rows::is_plausible(const row_origin& at, const char* what) {
   const bool good =
       at.begin >= begin_ && at.end >= at.begin && at.begin - begin_ <= longest_ns && at.end - at.begin <= longest_ns;
   if (!good) work_.not_understood(std::string(what) + " with an impossible time");
@@ -70,7 +70,7 @@ const rows::agent* rows::agent_of(const agent_key& key) const {
   return known == agents_.end() ? nullptr : &known->second;
 }
 
-/// The device that works: a GPU even where the file does not describe it.
+/// The device that works: a GPU, even if the file does not describe it.
 trace::device_id rows::device(const agent_key& key) {
   if (const agent* known = agent_of(key)) return known->device;
   if (key.id < 0) return {};
@@ -94,7 +94,7 @@ trace::stream_id rows::stream(trace::process_id process, trace::device_id device
 }
 
 template <class Row>
-void rows::begin_work(Row& row, const place& at, trace::device_id device) {
+void rows::begin_work(Row& row, const row_origin& at, trace::device_id device) {
   row.time = at.begin - begin_;
   row.end = at.end - begin_;
   row.process = process(at.pid);
@@ -110,10 +110,10 @@ void rows::begin_work(Row& row, const place& at, trace::device_id device) {
   }
 }
 
-void rows::add_kernel(const place& at, const kernel& about) {
+void rows::add_kernel(const row_origin& at, const kernel& about) {
   if (!is_plausible(at, "kernels")) return;
   const agent_key unnamed{at.agent.set, -2};
-  if (at.agent.id < 0) add_agent(unnamed, true, 0, "a GPU that the file does not name", 0);
+  if (at.agent.id < 0) add_agent(unnamed, true, 0, "unnamed GPU", 0);
   trace::kernel_event made;
   begin_work(made, at, device(at.agent.id < 0 ? unnamed : at.agent));
   made.name = work_.out().intern(about.name.empty() ? std::string_view("(unnamed kernel)") : about.name);
@@ -124,7 +124,7 @@ void rows::add_kernel(const place& at, const kernel& about) {
   work_.read("kernels");
 }
 
-void rows::add_copy(const place& at, const copy& about) {
+void rows::add_copy(const row_origin& at, const copy& about) {
   if (!is_plausible(at, "copies")) return;
   trace::transfer_event made;
   const agent* const from = agent_of(about.source);
@@ -140,10 +140,10 @@ void rows::add_copy(const place& at, const copy& about) {
   const trace::device_id worker = to_gpu ? to->device : from_gpu ? from->device : device(at.agent);
   begin_work(made, at, worker);
   if (made.direction == trace::direction::p2p) made.peer = from->device;
-  fill_device_sides(made);  // Of host memory it is not said whether it is pinned.
+  fill_device_sides(made);  // The file does not show whether host memory is pinned.
   made.source_address = about.source_address;
   made.destination_address = about.destination_address;
-  if (about.bytes < 0 || about.bytes > most_bytes) {
+  if (about.bytes < 0 || about.bytes > max_bytes) {
     work_.not_understood(unknown_size_words);
   } else {
     made.bytes = static_cast<std::uint64_t>(about.bytes);
@@ -152,7 +152,7 @@ void rows::add_copy(const place& at, const copy& about) {
   work_.read("copies");
 }
 
-void rows::add_memset(const place& at, std::uint64_t bytes) {
+void rows::add_memset(const row_origin& at, std::uint64_t bytes) {
   if (!is_plausible(at, "memsets")) return;
   trace::memset_event made;
   begin_work(made, at, device(at.agent));
@@ -163,11 +163,11 @@ void rows::add_memset(const place& at, std::uint64_t bytes) {
   work_.read("memsets");
 }
 
-void rows::allocate(const place& at, std::uint64_t address, std::uint64_t bytes, trace::memory_kind kind,
+void rows::allocate(const row_origin& at, std::uint64_t address, std::uint64_t bytes, trace::memory_kind kind,
                     std::string_view name) {
   if (!is_plausible(at, "allocations")) return;
-  if (bytes > static_cast<std::uint64_t>(most_bytes)) {
-    work_.not_understood("allocations of an impossible size");
+  if (bytes > static_cast<std::uint64_t>(max_bytes)) {
+    work_.not_understood("allocations with an impossible size");
     return;
   }
   const thread_place where = thread(at.pid, at.tid);
@@ -179,7 +179,7 @@ void rows::allocate(const place& at, std::uint64_t address, std::uint64_t bytes,
   made.block = static_cast<trace::block_id>(++blocks_);
   made.layer = trace::layer::driver;
   const agent* const owner = agent_of(at.agent);
-  // Of host memory it is not said whether it is pinned.
+  // The file does not show whether host memory is pinned.
   made.kind = owner != nullptr && !owner->is_gpu ? trace::memory_kind::unknown : kind;
   made.device = owner == nullptr ? device(at.agent) : owner->device;
   made.address = address;
@@ -207,12 +207,12 @@ trace::free_event rows::end_of(const block& which, trace::process_id process, st
   return gone;
 }
 
-void rows::release(const place& at, std::uint64_t address) {
+void rows::release(const row_origin& at, std::uint64_t address) {
   if (!is_plausible(at, "frees")) return;
   const auto known = live_.find({at.pid, address});
   if (known == live_.end()) {
-    // Frees of nothing and of what was there before have no size.
-    work_.not_understood("frees of what was not allocated in the file");
+    // Frees of nothing and of memory from before the recording have no size.
+    work_.not_understood("frees without an allocation in the file");
     return;
   }
   const thread_place where = thread(at.pid, at.tid);
@@ -226,7 +226,7 @@ void rows::release(const place& at, std::uint64_t address) {
   work_.read("frees");
 }
 
-void rows::add_call(const place& at, std::string_view name) {
+void rows::add_call(const row_origin& at, std::string_view name) {
   if (!is_plausible(at, "calls")) return;
   const thread_place where = thread(at.pid, at.tid);
   trace::api_call_event made;
@@ -246,7 +246,7 @@ void rows::add_call(const place& at, std::string_view name) {
   work_.read("calls");
 }
 
-void rows::add_range(const place& at, std::string_view name, std::string_view domain) {
+void rows::add_range(const row_origin& at, std::string_view name, std::string_view domain) {
   if (!is_plausible(at, "ranges")) return;
   const thread_place where = thread(at.pid, at.tid);
   trace::host_range_event made;

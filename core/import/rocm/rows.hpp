@@ -12,32 +12,33 @@
 #include "core/import/job.hpp"
 #include "core/import/kernel_overruns.hpp"
 
-/// What ROCm's profilers record, as rows of a trace. Private to core/import.
+/// Converts the records of ROCm's profilers to rows of a trace. Private to core/import.
 namespace sluice::importing::rocm {
 
-/// A processor of a recording. `set` keeps apart the numbers of several recordings in one file.
+/// Identifies a processor of a recording. `set` distinguishes several recordings in one file, whose numbers may be
+/// equal.
 struct agent_key {
   std::uint64_t set = 0;
   std::int64_t id = -1;
   friend auto operator<=>(const agent_key&, const agent_key&) = default;
 };
 
-/// Where and when something was. Times are of the profiler's clock.
-struct place {
+/// Where and when an event happened. Times are on the profiler's clock.
+struct row_origin {
   std::int64_t pid = 0, tid = 0;
-  agent_key agent;  ///< The device that did it; of a copy: unused.
+  agent_key agent;  ///< The device that executed the work; unused for copies.
   std::int64_t queue = -1;
   std::int64_t begin = 0, end = 0;
-  std::uint64_t correlation = 0;  ///< That of the call that asked for it; 0: unknown.
+  std::uint64_t correlation = 0;  ///< The correlation id of the call that requested the work; 0 if unknown.
 };
 
-/// Writes the rows. Times that cannot be cost their row and are counted. Not thread-safe.
+/// Converts the records and writes the rows. Records with impossible times are skipped and counted. Not thread-safe.
 class rows {
  public:
-  /// `begin`: the earliest time of the recording, which becomes time 0.
+  /// `begin` is the earliest time of the recording, which becomes time 0.
   rows(job& work, std::int64_t begin) : work_(work), begin_(begin) {}
 
-  /// A processor. Those that are no GPU get no row; they are the host.
+  /// Adds a processor. A processor that is not a GPU represents the host and gets no row.
   void add_agent(const agent_key& key, bool is_gpu, std::int64_t ordinal, std::string_view name, std::uint64_t memory);
   void name_process(std::int64_t pid, std::string_view command);
 
@@ -46,25 +47,25 @@ class rows {
     std::uint32_t grid[3] = {}, block[3] = {};
     std::uint64_t shared = 0;
   };
-  void add_kernel(const place& at, const kernel& about);
+  void add_kernel(const row_origin& at, const kernel& about);
   struct copy {
     agent_key source, destination;
-    std::string_view name;  ///< Of the direction, where the agents do not tell: "MEMORY_COPY_HOST_TO_DEVICE".
+    std::string_view name;  ///< Shows the direction if the agents do not: "MEMORY_COPY_HOST_TO_DEVICE".
     std::uint64_t source_address = 0, destination_address = 0;
-    std::int64_t bytes = -1;  ///< -1: unknown.
+    std::int64_t bytes = -1;  ///< -1 if unknown.
   };
-  void add_copy(const place& at, const copy& about);
-  void add_memset(const place& at, std::uint64_t bytes);
-  /// An allocation: `at.end` is its exit.
-  void allocate(const place& at, std::uint64_t address, std::uint64_t bytes, trace::memory_kind kind,
+  void add_copy(const row_origin& at, const copy& about);
+  void add_memset(const row_origin& at, std::uint64_t bytes);
+  /// Adds an allocation, which takes effect at `at.end`.
+  void allocate(const row_origin& at, std::uint64_t address, std::uint64_t bytes, trace::memory_kind kind,
                 std::string_view name);
-  void release(const place& at, std::uint64_t address);
-  /// A call of the runtime. `at.correlation` is its own.
-  void add_call(const place& at, std::string_view name);
-  void add_range(const place& at, std::string_view name, std::string_view domain);
+  void release(const row_origin& at, std::uint64_t address);
+  /// Adds a call of the runtime. `at.correlation` is the call's own correlation id.
+  void add_call(const row_origin& at, std::string_view name);
+  void add_range(const row_origin& at, std::string_view name, std::string_view domain);
 
   [[nodiscard]] std::int64_t begin() const { return begin_; }
-  /// Writes what is left, and counts.
+  /// Writes the remaining rows and reports the counts. Call after the last record.
   void finish();
 
  private:
@@ -77,14 +78,14 @@ class rows {
     trace::thread_id thread{};
   };
 
-  [[nodiscard]] bool is_plausible(const place& at, const char* what);
+  [[nodiscard]] bool is_plausible(const row_origin& at, const char* what);
   [[nodiscard]] trace::process_id process(std::int64_t pid);
   [[nodiscard]] thread_place thread(std::int64_t pid, std::int64_t tid);
   [[nodiscard]] const agent* agent_of(const agent_key& key) const;
   [[nodiscard]] trace::device_id device(const agent_key& key);
   [[nodiscard]] trace::stream_id stream(trace::process_id process, trace::device_id device, std::int64_t queue);
   template <class Row>
-  void begin_work(Row& row, const place& at, trace::device_id device);
+  void begin_work(Row& row, const row_origin& at, trace::device_id device);
 
   job& work_;
   std::int64_t begin_ = 0;
@@ -102,10 +103,10 @@ class rows {
     trace::block_id id{};
     trace::device_id device{};
   };
-  /// A free of a block, whose times are not set.
+  /// Creates the free of a block, without times.
   [[nodiscard]] static trace::free_event end_of(const block& which, trace::process_id process, std::uint64_t address);
 
-  std::unordered_map<std::pair<std::int64_t, std::uint64_t>, block, block_hash> live_;  ///< By process and address.
+  std::unordered_map<std::pair<std::int64_t, std::uint64_t>, block, block_hash> live_;  ///< Keyed by process, address.
   std::uint64_t blocks_ = 0;
   event_order order_;
   kernel_overruns overruns_;

@@ -51,7 +51,7 @@ constexpr nsys_column columns[] = {{"deviceId"},
                                    {"deviceType", rpd_column::text}};
 }  // namespace rpd_monitor
 
-constexpr std::size_t most_details = 1'000'000;  // Of each kind: 56 to 100 bytes each.
+constexpr std::size_t max_details = 1'000'000;  // Of each kind: 56 to 100 bytes each.
 
 class rpd_importer {
  public:
@@ -102,10 +102,10 @@ class rpd_importer {
 
   template <class Map, class Value>
   void keep(Map& map, std::int64_t key, Value value) {
-    if (map.size() < most_details) {
+    if (map.size() < max_details) {
       map.emplace(key, value);
     } else {
-      work_.not_understood("details of calls beyond what memory may hold");
+      work_.not_understood("details of calls beyond the memory limit");
     }
   }
 
@@ -124,14 +124,14 @@ class rpd_importer {
 
   [[nodiscard]] std::string_view string(std::int64_t id) const { return strings_.find(id); }
 
-  /// In version 3 of the schema arguments are in a table of their own.
+  /// In version 3 of the schema, arguments are in their own table.
   [[nodiscard]] std::string_view argument(std::int64_t id) const {
     return from_.has("rocpd_ustring") ? argument_strings_.find(id) : string(id);
   }
 
   void take_api(const cells& row) {
     using namespace rpd_api;
-    place at;
+    row_origin at;
     at.begin = row.number(begin, -1);
     at.end = row.number(end, -1);
     at.pid = row.number(pid);
@@ -148,7 +148,7 @@ class rpd_importer {
 
   void take_op(const cells& row) {
     using namespace rpd_op;
-    place at;
+    row_origin at;
     at.begin = row.number(begin, -1);
     at.end = row.number(end, -1);
     at.agent = {0, row.number(gpu)};
@@ -169,8 +169,8 @@ class rpd_importer {
     }
   }
 
-  /// A call may ask for several copies, of which only the sum of their sizes is known: the first gets it.
-  void add_copy(const place& at, std::int64_t api, std::string_view what) {
+  /// A call may request several copies, of which only the total size is known: the first copy gets it.
+  void add_copy(const row_origin& at, std::int64_t api, std::string_view what) {
     rows::copy about;
     about.name = what;
     if (const auto size = sizes_.find(api); size != sizes_.end()) {
@@ -180,7 +180,7 @@ class rpd_importer {
     out_.add_copy(at, about);
   }
 
-  void add_kernel(const place& at, std::int64_t api, std::string_view name) {
+  void add_kernel(const row_origin& at, std::int64_t api, std::string_view name) {
     rows::kernel about;
     about.name = name;
     if (const auto by = launches_.find(api); by != launches_.end()) {
@@ -192,7 +192,7 @@ class rpd_importer {
     out_.add_kernel(at, about);
   }
 
-  /// A sample of a sensor: clocks, power, memory in use.
+  /// Reads a sample of a sensor: clocks, power, memory in use.
   void take_monitor(const cells& row) {
     using namespace rpd_monitor;
     const std::int64_t time = row.number(begin, -1);
@@ -200,9 +200,9 @@ class rpd_importer {
     double number = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
     if (time < out_.begin() || read.ec != std::errc{}) {
-      // Sensors are read from before the first call on.
-      work_.not_understood(read.ec != std::errc{} ? "samples of sensors that are no numbers"
-                                                  : "samples of sensors from before the first call");
+      // Sensors are read even before the first call.
+      work_.not_understood(read.ec != std::errc{} ? "sensor samples that are not numbers"
+                                                  : "sensor samples from before the first call");
       return;
     }
     const std::string full =
@@ -220,15 +220,15 @@ class rpd_importer {
     made.counter = known->second;
     made.value = number;
     work_.out().add(made);
-    work_.read("samples of sensors");
+    work_.read("sensor samples");
   }
 
   job& work_;
   const nsys_database& from_;
   rows out_;
   text_table strings_, argument_strings_;
-  std::unordered_map<std::int64_t, std::int64_t> calls_;  ///< Of work, by its id.
-  std::unordered_map<std::int64_t, std::int64_t> sizes_;  ///< Of copies, by the id of the call.
+  std::unordered_map<std::int64_t, std::int64_t> calls_;  ///< By the id of the work.
+  std::unordered_map<std::int64_t, std::int64_t> sizes_;  ///< Sizes of copies, by the id of the call.
   std::unordered_map<std::int64_t, launch> launches_;     ///< By the id of the call.
   std::map<std::string, trace::counter_id> counters_;
 };

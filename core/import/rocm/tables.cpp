@@ -8,7 +8,7 @@ namespace sluice::importing::rocm {
 
 namespace {
 
-/// What happened is read in order of time: a profiler writes it thread by thread.
+/// Events are read in order of time, because a profiler writes them thread by thread.
 std::vector<const char*> order_of(std::span<const nsys_column> columns) {
   for (const nsys_column& each : columns)
     if (std::string_view(each.name) == "start") return {each.name};
@@ -53,19 +53,19 @@ result<void> read_tables(const nsys_database& from, const std::vector<table_step
     if (auto ready = work.advance(share); !ready) return ready;
   }
   for (const auto& broken : reader->broken()) {
-    work.not_understood("tables that cannot be read to their ends: " + taken[broken.plan]->table.substr(0, 80));
+    work.not_understood("tables that cannot be read completely: " + taken[broken.plan]->table.substr(0, 80));
     work.say(trace::severity::warning, broken.why.to_string());
   }
   return {};
 }
 
 void text_table::put(std::int64_t id, std::string_view text) {
-  constexpr std::size_t overhead = 80;  // Of an entry of the table.
+  constexpr std::size_t overhead = 80;  // Per entry of the table.
   held_ += text.size() + overhead;
-  if (held_ <= most_bytes) {
+  if (held_ <= max_bytes) {
     texts_.insert_or_assign(id, std::string(text));
   } else {
-    work_.not_understood("texts beyond what memory may hold");
+    work_.not_understood("texts beyond the memory limit");
   }
 }
 
@@ -80,7 +80,7 @@ std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>
   nsys_rows rows;
   for (const std::string& table : tables) {
     if (!from.has(table, column)) continue;
-    // What cannot be read to its end is counted when its rows are read.
+    // Read errors are reported when the table's rows are read.
     static_cast<void>(from.read(
         table, columns, {}, {}, 4096, [&] { return &rows; },
         [&](const nsys_rows* got) {

@@ -15,26 +15,27 @@ namespace sluice::importing::rocm {
 
 using cells = nsys::cells;
 
-/// A table, what to read of it, and what to do with a row.
+/// A table to read, its columns, and the function that is called with each row.
 struct table_step {
   std::string table;
   std::span<const nsys_column> columns;
-  std::size_t required = 0;  ///< This many of the first columns must exist, or the table is counted.
+  std::size_t required = 0;  ///< The number of columns, from the first on, without which the table is skipped.
   std::function<void(const cells&)> take;
 };
 
-/// Reads the tables that exist, in this order, and what has a start in order of time. Tables that are broken are counted. Errors: cancelled, unavailable.
+/// Reads the tables that exist, in the order of `steps`. The rows of tables with a start column are read in order of
+/// time. Counts broken tables. Errors: cancelled, unavailable.
 [[nodiscard]] result<void> read_tables(const nsys_database& from, const std::vector<table_step>& steps, job& work);
 
-/// Texts by their ids, in bounded memory. Not thread-safe.
+/// Maps ids to texts, in bounded memory. Not thread-safe.
 class text_table {
  public:
-  static constexpr std::size_t most_bytes = std::size_t{64} << 20;
+  static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
   explicit text_table(job& work) : work_(work) {}
-  /// Those beyond `most_bytes` are counted and left out.
+  /// Adds a text. Texts beyond `max_bytes` are skipped and counted.
   void put(std::int64_t id, std::string_view text);
-  /// Empty for an id that has none.
+  /// Returns the text of an id, or an empty text if there is none.
   [[nodiscard]] std::string_view find(std::int64_t id) const;
 
  private:
@@ -43,11 +44,11 @@ class text_table {
   std::unordered_map<std::int64_t, std::string> texts_;
 };
 
-/// The lowest number above 0 in a column of several tables; 0 without any.
+/// Returns the lowest positive number in a column of several tables, or 0 if there is none.
 [[nodiscard]] std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>& tables,
                                      const char* column);
 
-/// True if the file is ROCm's rocpd (rocprofv3, rocprof-sys), or rocmProfileData's (.rpd).
+/// Each function returns true if the file has one format: rocpd (rocprofv3, rocprof-sys), or rocmProfileData (.rpd).
 [[nodiscard]] bool is_rocpd(const nsys_database& from);
 [[nodiscard]] bool is_rpd(const nsys_database& from);
 

@@ -1,4 +1,4 @@
-// Imports what a snapshot has besides allocations.
+// Imports the parts of a snapshot other than allocations.
 #include <algorithm>
 #include <map>
 #include <string>

@@ -27,7 +27,7 @@ void json_emitter::take(token which, const json_stream& at) {
   if (which == token::end_array && at.depth() == depth_ - 1) {
     end_stack();
   } else if (canonical_.size() > longest_stack) {
-    holding_ = false;  // It is written as it is.
+    holding_ = false;  // Written unchanged.
   }
 }
 

@@ -13,15 +13,15 @@
 
 namespace sluice::importing::torch {
 
-/// Writes JSON values with an emitter. Stacks (arrays under the keys "frames" and "forward_frames"), which JSON repeats
-/// at each use, are written once and referred to.
+/// Writes JSON values as pickle opcodes. Stacks (arrays under the keys "frames" and "forward_frames"), which JSON
+/// repeats at each use, are written once and then referenced.
 class json_emitter {
  public:
   explicit json_emitter(pickle_emitter& out) : out_(out) {}
 
-  /// Writes one token of a document. Call for each in order, but for `end`.
+  /// Writes one token of a document. Call for each token except `end`, in order.
   void take(json_stream::token token, const json_stream& at);
-  /// True while what was written last may still be taken back.
+  /// True while the last value may still be removed from the output and replaced by a reference.
   [[nodiscard]] bool is_holding() const { return holding_; }
 
  private:
@@ -34,18 +34,18 @@ class json_emitter {
   pickle_emitter& out_;
   bool stack_follows_ = false;
   bool holding_ = false;
-  std::size_t depth_ = 0;  ///< Of the stack that is being written.
+  std::size_t depth_ = 0;  ///< The nesting depth at which the current stack started.
   std::size_t begin_ = 0;
-  std::string canonical_;  ///< The stack's tokens, to find it again by.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> stacks_;  ///< By hash.
+  std::string canonical_;  ///< The tokens of the current stack, whose hash is its key in `stacks_`.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> stacks_;  ///< Keyed by hash.
 };
 
-/// A JSON document as a pickle of the same data, made piece by piece. Not thread-safe.
+/// Converts a JSON document to a pickle of the same data, piece by piece. Not thread-safe.
 class json_as_pickle {
  public:
   explicit json_as_pickle(byte_source source) : json_(std::move(source)), emitter_(out_) {}
 
-  /// The next bytes of the pickle; 0 at the end. Errors: those of `json_stream`.
+  /// Reads the next bytes of the pickle. Returns their number, or 0 at the end. Errors: those of `json_stream`.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
 
  private:

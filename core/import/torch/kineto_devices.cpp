@@ -31,7 +31,7 @@ void kineto_devices::match_nodes(const std::set<std::int64_t>& of_memory) {
   const bool beyond =
       !described.empty() && !std::includes(described.begin(), described.end(), nodes.begin(), nodes.end());
   if (nodes.empty() || (!by_node_ && !beyond)) return;
-  // Both count up: where there are as many of one as of the other, the first is the first.
+  // Both are in ascending order: if there are equally many, they match in order.
   const std::set<std::int64_t>& ordinals = of_memory.size() == nodes.size() ? of_memory : described;
   if (ordinals.size() == nodes.size()) {
     for (auto node = nodes.begin(), ordinal = ordinals.begin(); node != nodes.end(); ++node, ++ordinal)
@@ -41,8 +41,8 @@ void kineto_devices::match_nodes(const std::set<std::int64_t>& of_memory) {
   }
 }
 
-/// Processors are the first nodes, and servers mostly have two (https://github.com/pytorch/kineto/pull/925: nodes 2 to 9
-/// are GPUs 0 to 7). Where two cannot be, there are as few as can be.
+/// CPUs are the first nodes, and servers usually have two (https://github.com/pytorch/kineto/pull/925: nodes 2 to 9 are
+/// GPUs 0 to 7). If two are impossible, assumes as few as possible.
 void kineto_devices::match_by_offset(const std::set<std::int64_t>& nodes, std::int64_t last_ordinal) {
   constexpr std::int64_t usual = 2;
   const std::int64_t lowest = *nodes.rbegin() - last_ordinal, highest = *nodes.begin();
@@ -87,7 +87,7 @@ kineto_devices::place kineto_devices::of(trace::process_id process, std::int64_t
     }
     made.context = held->second;
     const auto [row, fresh_stream] = streams_.try_emplace({ordinal, stream});
-    // -1: of no stream, or of all. What lies below are handles beyond 2^63.
+    // -1: no stream, or all. Lower numbers are handles beyond 2^63.
     if (fresh_stream && stream != -1 && stream != chrome_details::none) {
       row->second.id = static_cast<trace::stream_id>(streams_.size());
       row->second.process = process;

@@ -13,7 +13,8 @@
 
 namespace sluice::importing {
 
-/// Resolves the numbers of devices, contexts and streams in torch.profiler's events. Private to core/import.
+/// Resolves the numbers by which torch.profiler's events refer to devices, contexts and streams. Private to
+/// core/import.
 class kineto_devices {
  public:
   struct place {
@@ -24,25 +25,26 @@ class kineto_devices {
 
   explicit kineto_devices(trace::file_writer& out) : out_(out) {}
 
-  /// Resolves an event's numbers. Creates the rows on first use. O(1).
+  /// Returns the place that an event's numbers refer to. Creates its rows on the first call. O(1).
   [[nodiscard]] place of(trace::process_id process, std::int64_t device, std::int64_t context, std::int64_t stream);
   [[nodiscard]] trace::device_id device(std::int64_t ordinal);
 
-  /// On AMD GPUs, torch.profiler may name the devices of work by their node in the system, which counts processors too,
-  /// but the devices of memory by ordinal. Call this for a recording of such a GPU.
+  /// Call for a recording of AMD GPUs. For these, torch.profiler may identify the devices of work by their node in the
+  /// system, which counts CPUs as well, but the devices of memory by ordinal.
   void expect_node_ids() { by_node_ = true; }
-  /// Finds each node's ordinal, from all ordinals in memory events and from `describe`. Numbers of devices that were not
-  /// described are nodes, too. Call when all work and all descriptions are added.
+  /// Determines the ordinal of each node, from `of_memory` (all ordinals in memory events) and the ordinals passed to
+  /// `describe`. Device numbers without a description are nodes. Call after all work and all descriptions were added.
   void match_nodes(const std::set<std::int64_t>& of_memory);
-  /// The device with an ordinal that a memory event names.
+  /// Returns the device with an ordinal from a memory event.
   [[nodiscard]] trace::device_id device_of_memory(std::int64_t ordinal);
 
   /// Stores the "deviceProperties" of the device with this ordinal.
   void describe(std::int64_t ordinal, std::string_view name, std::uint64_t bytes, std::uint32_t major,
                 std::uint32_t minor);
-  /// Gives the device that work names by `number` an ordinal and, if it is not empty, a name.
+  /// Sets the ordinal and, if not empty, the name of the device that work identifies by `number`.
   void settle(std::int64_t number, std::int64_t ordinal, std::string_view name);
-  /// Writes the rows again, completed. Streams are named like the threads of the device's process in the file.
+  /// Writes the rows again, now with all values. Streams get the names that the file gives to the threads of the
+  /// device's "process".
   void finish(const chrome_tracks& tracks);
 
  private:
@@ -63,22 +65,22 @@ class kineto_devices {
     std::uint64_t bytes = 0;
     std::uint32_t major = 0, minor = 0;
   };
-  /// The ordinal of the device that work names by `number`.
+  /// Returns the ordinal of the device that work identifies by `number`.
   [[nodiscard]] std::int64_t ordinal_of(std::int64_t number) const;
   void match_by_offset(const std::set<std::int64_t>& nodes, std::int64_t last_ordinal);
   void fill(trace::device_row& row) const;
 
   trace::file_writer& out_;
   bool by_node_ = false;
-  std::map<std::int64_t, properties> properties_;         ///< By ordinal.
-  std::map<std::int64_t, std::int64_t> ordinal_by_node_;  ///< Only where the two differ.
+  std::map<std::int64_t, properties> properties_;         ///< Keyed by ordinal.
+  std::map<std::int64_t, std::int64_t> ordinal_by_node_;  ///< Only where they differ.
   std::unordered_map<numbers, place, numbers_hash> places_;
   numbers last_{-1, -1, -1};
   place last_place_;
   std::map<std::int64_t, trace::device_row>
-      devices_;  ///< By the number in events of work; devices without work: by -1 - ordinal. Written by `finish`.
+      devices_;  ///< Keyed by the number in work events or, for devices without work, by -1 - ordinal.
   std::map<std::pair<std::int64_t, std::int64_t>, trace::context_id> contexts_;
-  std::map<std::pair<std::int64_t, std::int64_t>, trace::stream_row> streams_;  ///< By ordinal and number.
+  std::map<std::pair<std::int64_t, std::int64_t>, trace::stream_row> streams_;  ///< Keyed by ordinal, number.
 };
 
 }  // namespace sluice::importing

@@ -99,14 +99,14 @@ void kineto_memory::allocate(heap& in, const instant& of) {
   row.bytes = magnitude(of.bytes);
   row.stack = python_.at(of.thread, of.time);
   out_.add(row);
-  ++figures_.allocs;
+  ++metrics_.allocs;
   if (!of.has_address) {
     in.without_address[row.bytes].push_back({row.block, row.bytes});
     return;
   }
   const auto [known, fresh] = in.live.try_emplace(of.address, block{row.block, row.bytes});
   if (fresh) return;
-  ++figures_.addresses_reused;
+  ++metrics_.addresses_reused;
   trace::free_event gone;
   gone.time = of.time;
   gone.process = of.process;
@@ -118,8 +118,8 @@ void kineto_memory::allocate(heap& in, const instant& of) {
   known->second = {row.block, row.bytes};
 }
 
-/// The block that an instant frees, which is live no more. Without an address it is one of as many bytes, the last one that was
-/// allocated: which one it is makes no difference to any total.
+/// Removes the block that an instant frees from the live ones. Without an address, takes the last allocated block of
+/// the same size: the choice makes no difference to any total.
 std::optional<kineto_memory::block> kineto_memory::take_live(heap& in, const instant& of) {
   if (of.has_address) {
     const auto known = in.live.find(of.address);
@@ -132,7 +132,7 @@ std::optional<kineto_memory::block> kineto_memory::take_live(heap& in, const ins
   if (known == in.without_address.end() || known->second.empty()) return std::nullopt;
   const block found = known->second.back();
   known->second.pop_back();
-  ++figures_.paired;
+  ++metrics_.paired;
   return found;
 }
 
@@ -161,27 +161,27 @@ void kineto_memory::release(heap& in, const instant& of) {
   const std::uint64_t bytes = magnitude(of.bytes);
   if (const auto known = take_live(in, of)) {
     row.block = known->id;
-    if (known->bytes != bytes) ++figures_.sizes_differ;
+    if (known->bytes != bytes) ++metrics_.sizes_differ;
     if (!of.has_address) row.source = trace::provenance::inferred;
   } else {
     row.block = born_before(in, of.address, bytes, trace::provenance::exact);
     if (in.before > 0) in.before -= static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, magnitude(in.before)));
-    ++figures_.born_before;
+    ++metrics_.born_before;
   }
   out_.add(row);
-  ++figures_.frees;
+  ++metrics_.frees;
 }
 
-kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
+kineto_memory::metrics kineto_memory::finish(trace::time_ns begin) {
   const bool freed_at_once = std::any_of(instants_.begin(), instants_.end(), [&](const instant& each) {
     return each.bytes < 0 && !each.failed && each.time <= begin;
   });
-  begin_ = figures_.begin = freed_at_once ? begin - 1 : begin;
+  begin_ = metrics_.begin = freed_at_once ? begin - 1 : begin;
   std::set<std::int64_t> ordinals;
   for (const instant& each : instants_)
     if (each.device >= 0) ordinals.insert(each.device);
   devices_.match_nodes(ordinals);
-  if (!instants_.empty()) figures_.without_stack = python_.left_out();
+  if (!instants_.empty()) metrics_.without_stack = python_.left_out();
   std::stable_sort(instants_.begin(), instants_.end(),
                    [](const instant& a, const instant& b) { return a.time < b.time; });
   event_order order;
@@ -197,7 +197,7 @@ kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
     } else if (each.bytes < 0) {
       release(in, each);
     } else if (each.allocated < 0) {
-      ++figures_.empty;
+      ++metrics_.empty;
     }
     if (in.pool == trace::pool_id::none || each.allocated < 0) continue;
     trace::pool_event sample;
@@ -213,7 +213,7 @@ kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
   for (auto& [which, in] : heaps_)
     if (in.before > 0) born_before(in, 0, magnitude(in.before), trace::provenance::inferred);
   sluice::release(instants_);
-  return figures_;
+  return metrics_;
 }
 
 }  // namespace sluice::importing

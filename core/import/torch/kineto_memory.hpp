@@ -16,32 +16,33 @@
 
 namespace sluice::importing {
 
-/// torch.profiler's "[memory]" instants: allocations and frees of the framework's allocators. They come thread by
-/// thread, so a free can precede its allocation: all are held until the end (72 bytes each). Private to core/import.
+/// Imports torch.profiler's "[memory]" instants, which are allocations and frees of the framework's allocators. The
+/// file has them thread by thread, so a free can precede its allocation; therefore all instants are held until the end
+/// (72 bytes each). Private to core/import.
 class kineto_memory {
  public:
   kineto_memory(trace::file_writer& out, kineto_devices& devices, python_calls& python)
       : out_(out), devices_(devices), python_(python) {}
 
-  /// Names the framework whose allocators the instants are of, if it is not PyTorch.
+  /// Sets the name of the framework to whose allocators the instants belong. The default is PyTorch.
   void name_framework(std::string_view name) { framework_ = name; }
-  /// Adds an instant. `failed`: the allocation failed.
+  /// Adds an instant. `failed`: it is a failed allocation.
   void add(trace::process_id process, trace::thread_id thread, trace::time_ns time, const chrome_details& details,
            bool failed);
 
-  struct figures {
+  struct metrics {
     std::uint64_t allocs = 0, frees = 0;
-    std::uint64_t born_before = 0;       ///< Freed blocks without a recorded allocation.
-    std::uint64_t sizes_differ = 0;      ///< Frees with another size than the block's.
-    std::uint64_t addresses_reused = 0;  ///< Allocations at a live block's address; its free is inferred.
-    std::uint64_t empty = 0;             ///< Instants with 0 bytes.
-    std::uint64_t without_stack = 0;     ///< Python functions that were not held, whose allocations have no stack.
-    std::uint64_t paired = 0;            ///< Frees without an address, matched with a block of the same size.
-    trace::time_ns begin = 0;            ///< When the recording begins.
+    std::uint64_t born_before = 0;       ///< The number of freed blocks whose allocation was not recorded.
+    std::uint64_t sizes_differ = 0;      ///< The number of frees whose size differs from the block's.
+    std::uint64_t addresses_reused = 0;  ///< The number of live blocks whose free is inferred: the address was reused.
+    std::uint64_t empty = 0;             ///< The number of instants with 0 bytes.
+    std::uint64_t without_stack = 0;     ///< The number of Python calls beyond the limit, which are in no stack.
+    std::uint64_t paired = 0;            ///< The number of frees without an address, matched with a block by size.
+    trace::time_ns begin = 0;            ///< The time at which the recording starts.
   };
-  /// Writes the instants in order of time; the first event is at `begin`. The recording begins 1 ns earlier if a block
-  /// from before is freed at `begin`, so that the block is seen. O(n log n).
-  figures finish(trace::time_ns begin);
+  /// Writes the instants in order of time. `begin` is the time of the first event. If a block from before the recording
+  /// is freed at that time, the recording starts 1 ns earlier, so that the block is visible. O(n log n).
+  metrics finish(trace::time_ns begin);
 
  private:
   struct instant {
@@ -59,14 +60,14 @@ class kineto_memory {
     trace::block_id id{};
     std::uint64_t bytes = 0;
   };
-  /// One allocator, of a device or of the host.
+  /// The state of one allocator, of a device or of the host.
   struct heap {
     trace::process_id process{};
     trace::device_id device{};
     trace::memory_kind kind = trace::memory_kind::unknown;
     trace::pool_id pool{};
     std::unordered_map<std::uint64_t, block> live;
-    std::unordered_map<std::uint64_t, std::vector<block>> without_address;  ///< Live blocks with no address, by size.
+    std::unordered_map<std::uint64_t, std::vector<block>> without_address;  ///< Live blocks, keyed by size.
     std::int64_t before = 0;  ///< Bytes in use before the first instant, minus those whose free was recorded.
   };
 
@@ -79,14 +80,14 @@ class kineto_memory {
 
   trace::file_writer& out_;
   kineto_devices& devices_;
-  python_calls& python_;  ///< What ran meanwhile gives allocations their stacks.
+  python_calls& python_;  ///< Provides the stacks of allocations: the functions that were running.
   std::vector<instant> instants_;
   std::map<std::tuple<trace::process_id, std::int32_t, std::int32_t>, heap>
-      heaps_;  ///< By process, type and number of the device.
+      heaps_;  ///< Keyed by process, and by type and number of the device.
   std::string framework_ = "PyTorch";
   std::uint64_t blocks_ = 0;
   trace::time_ns begin_ = 0;
-  figures figures_;
+  metrics metrics_;
 };
 
 }  // namespace sluice::importing

@@ -58,7 +58,7 @@ void kineto_work::begin_row(Row& of, trace::time_ns begin, trace::time_ns end, c
 template <class Row>
 void kineto_work::set_size(Row& of, const chrome_details& details) {
   of.bytes = unsigned_of(details.bytes);
-  if (!details.has_bytes) ++figures_.without_bytes;
+  if (!details.has_bytes) ++metrics_.without_bytes;
 }
 
 void kineto_work::add_kernel(const chrome_event& event, trace::time_ns begin, trace::time_ns end,
@@ -125,7 +125,7 @@ void kineto_work::note_user(trace::device_id device, std::uint32_t process) {
   users_[device].insert(process);
 }
 
-/// A second call with a correlation id, if it is another process's.
+/// Records a second call with the same correlation id, if it belongs to another process.
 void kineto_work::note_collision(std::uint64_t correlation, const call_table::call& made) {
   const call_table::call* before = calls_.find(correlation);
   if (before == nullptr || before->process == made.process) return;
@@ -135,7 +135,7 @@ void kineto_work::note_collision(std::uint64_t correlation, const call_table::ca
   rivals.push_back(made);
 }
 
-/// The call that asked for work on a device; null if there is none, or several.
+/// The call that requested device work; null if there is none, or several.
 const call_table::call* kineto_work::call_for(std::uint64_t correlation, trace::device_id device) {
   const auto several = rivals_.find(correlation);
   if (several == rivals_.end()) return calls_.find(correlation);
@@ -157,11 +157,12 @@ void kineto_work::give(row made) {
       std::visit([](const auto& of) { return std::pair(of.correlation, of.device); }, made);
   const call_table::call* by = call_for(correlation, device);
   if (by == nullptr && rivals_.contains(correlation)) {
-    ++figures_.ambiguous;
+    ++metrics_.ambiguous;
     std::visit([&](auto& of) { out_.add(of); }, made);
     return;
   }
-  // The first work of a device whose process is not known may be of another process, whose call comes later in the file.
+  // The first work of a device whose process is unknown may belong to another process, whose call comes later in the
+  // file.
   const bool is_sure = by != nullptr && (users_.empty() || uses(device, by->process));
   if (is_sure || correlation == 0) {
     write(made, by);
@@ -187,7 +188,7 @@ void kineto_work::write(row made, const call_table::call* by) {
           if constexpr (requires { of.enqueued; }) of.enqueued = by->begin;
           if constexpr (requires { of.asynchronous; }) of.asynchronous = by->asynchronous != 0;
         } else {
-          ++figures_.without_call;
+          ++metrics_.without_call;
         }
         out_.add(of);
       },
@@ -209,12 +210,12 @@ void kineto_work::write_oldest() {
   ++first_waiting_;
 }
 
-kineto_work::figures kineto_work::finish() {
+kineto_work::metrics kineto_work::finish() {
   parts_.finish([this](const trace::transfer_event& whole) { give(whole); });
   while (!waiting_.empty()) write_oldest();
-  figures_.parts = parts_.joined();
-  figures_.overruns = overruns_.found();
-  return figures_;
+  metrics_.parts = parts_.joined();
+  metrics_.overruns = overruns_.found();
+  return metrics_;
 }
 
 }  // namespace sluice::importing

@@ -19,8 +19,9 @@
 
 namespace sluice::importing {
 
-/// torch.profiler's kernels, copies and memsets, and the calls that requested them. In the file, work mostly comes
-/// before its call, so a bounded number of rows is held back to wait for it. Private to core/import.
+/// Imports torch.profiler's kernels, copies and memsets, and the calls that requested this work. In the file, work
+/// usually comes before its call, so a bounded number of rows is held until their calls are read. Private to
+/// core/import.
 class kineto_work {
  public:
   kineto_work(trace::file_writer& out, kineto_devices& devices, chrome_tracks& tracks)
@@ -32,22 +33,22 @@ class kineto_work {
   void add_copy(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   void add_memset(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   void add_sync(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
-  struct figures {
-    std::uint64_t without_call = 0;   ///< Work whose call is not in the file.
-    std::uint64_t ambiguous = 0;      ///< Work that calls of several processes may have requested.
-    std::uint64_t overruns = 0;       ///< Kernels whose durations cannot be right.
-    std::uint64_t without_bytes = 0;  ///< Copies and memsets of unknown size.
-    std::uint64_t parts = 0;          ///< Parts of copies of graphs, joined with the one before.
+  struct metrics {
+    std::uint64_t without_call = 0;   ///< The number of rows of work whose call is not in the file.
+    std::uint64_t ambiguous = 0;      ///< The number of rows of work that several processes may have requested.
+    std::uint64_t overruns = 0;       ///< The number of kernels with impossible durations.
+    std::uint64_t without_bytes = 0;  ///< The number of copies and memsets of unknown size.
+    std::uint64_t parts = 0;          ///< The number of parts of copies that were joined with the previous part.
   };
-  /// Writes the rows that still wait for their calls. Returns the counts.
-  figures finish();
+  /// Writes the rows whose calls were not found. Returns the counts.
+  metrics finish();
 
  private:
   using row = std::variant<trace::kernel_event, trace::transfer_event, trace::memset_event>;
   struct waiting {
     row work;
-    std::uint64_t correlation = 0;  ///< Id of the call waited for; 0: the row is written.
-    std::uint64_t next = 0;         ///< Number of the next row that waits for the same call; 0: none.
+    std::uint64_t correlation = 0;  ///< The id of the call that the row waits for; 0 once the row has been written.
+    std::uint64_t next = 0;         ///< The number of the next row that waits for the same call; 0 if there is none.
   };
   static constexpr std::size_t most_waiting = 16384;
 
@@ -68,17 +69,18 @@ class kineto_work {
   chrome_tracks& tracks_;
   call_table calls_;
   std::deque<waiting> waiting_;
-  std::uint64_t first_waiting_ = 1;  ///< Number of the first row in `waiting_`.
-  /// By correlation id: the numbers of the first and the last row waiting for it; those between are linked by `next`.
+  std::uint64_t first_waiting_ = 1;  ///< The number of the first row in `waiting_`.
+  /// For each correlation id, the numbers of the first and the last row that wait for the call with that id. `next`
+  /// links the rows in between.
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> waiting_for_;
-  /// In a file merged from several processes, calls of two may have the same correlation id. Then the device of the
-  /// work shows its process, once other work has shown which process uses the device.
+  /// Further calls with the same correlation id: in a file merged from several processes, two processes may use the
+  /// same id. The device of work then identifies the process, once other work has shown which process uses the device.
   std::unordered_map<std::uint64_t, std::vector<call_table::call>> rivals_;
-  std::map<trace::device_id, std::set<std::uint32_t>> users_;  ///< By device: the processes whose work ran on it.
+  std::map<trace::device_id, std::set<std::uint32_t>> users_;  ///< The processes whose work ran on each device.
   std::pair<trace::device_id, std::uint32_t> last_user_{};
   kernel_overruns overruns_;
   graph_parts parts_;
-  figures figures_;
+  metrics metrics_;
 };
 
 }  // namespace sluice::importing

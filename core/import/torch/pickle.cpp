@@ -13,13 +13,13 @@ namespace sluice::importing {
 
 namespace {
 
-constexpr std::size_t least_room = std::size_t{32} << 10;  // Bytes.
+constexpr std::size_t min_room = std::size_t{32} << 10;  // Bytes.
 constexpr std::size_t small_room = std::size_t{256} << 10;
-constexpr std::size_t most_room = 4 * huge_page;
-constexpr std::size_t most_items = UINT32_MAX / 2;
-constexpr std::size_t most_numbers = UINT32_MAX - 1;  // Of containers and of texts.
-constexpr std::size_t most_shapes = 1024;             // Further dictionaries store their keys.
-constexpr std::size_t most_keys = 32;                 // Of a shape.
+constexpr std::size_t max_room = 4 * huge_page;
+constexpr std::size_t max_items = UINT32_MAX / 2;
+constexpr std::size_t max_numbers = UINT32_MAX - 1;  // Maximum number of containers and of texts.
+constexpr std::size_t max_shapes = 1024;             // Dictionaries beyond it store their own keys.
+constexpr std::size_t max_keys = 32;                 // Per shape.
 /// The longest opcode of fixed length, with its argument.
 constexpr std::size_t longest_fixed = 9;
 static_assert(longest_fixed <= pickle_window::least);
@@ -71,11 +71,11 @@ enum opcode : std::uint8_t {
 /// Why a known Python opcode is rejected.
 const char* refusal(char code) {
   const auto among = [code](std::string_view codes) { return codes.find(code) != std::string_view::npos; };
-  if (among("cioR\x81\x92\x93")) return "asks to run code, which is never done";
-  if (among("bPQ\x82\x83\x84\x97\x98")) return "makes an object of a program's own";
-  if (among("\x8f\x90\x91\x96")) return "makes a set or an array, which no snapshot holds";
-  if (among("FILSUTVgp")) return "is of the protocols before 2";
-  return "is none";
+  if (among("cioR\x81\x92\x93")) return "would run code, which is never allowed";
+  if (among("bPQ\x82\x83\x84\x97\x98")) return "creates a program's own type of object";
+  if (among("\x8f\x90\x91\x96")) return "creates a set or an array, which snapshots do not have";
+  if (among("FILSUTVgp")) return "belongs to protocols before 2";
+  return "is unknown";
 }
 
 std::string hexadecimal(std::uint8_t byte) {
@@ -97,10 +97,10 @@ class pickle_reader {
     window_.fill(2, memory_left_);
     if (!window_.failure() &&
         (window_.left() < 2 || window_.at()[0] != op_proto || window_.at()[1] < 2 || window_.at()[1] > 5)) {
-      return fail(error_code::corrupt, "is no pickle of the protocols 2 to 5", {}, {}, 0);
+      return fail(error_code::corrupt, "is not a pickle of protocol 2 to 5", {}, {}, 0);
     }
     while (!stopped_ && !failed_) {
-      // Memory is checked once per window: what its opcodes can add is bounded.
+      // Checks memory once per window, whose opcodes can add only a bounded amount.
       if (window_.reads() != reads_ && !within_memory()) break;
       reads_ = window_.reads();
       take_gets();
@@ -164,7 +164,7 @@ class pickle_reader {
     push_wide(pickle_value::wide, n);
   }
   void push_wide(std::uint8_t code, std::int64_t bits) {
-    if (made_.wide_.size() >= most_numbers) return refuse("the pickle holds too many integers of 64 bits");
+    if (made_.wide_.size() >= max_numbers) return refuse("the pickle holds too many integers of 64 bits");
     push({code, made_.wide_.size()});
     made_.wide_.push_back(bits);
   }
@@ -174,7 +174,7 @@ class pickle_reader {
     if (from == nullptr) return;
     char* kept = room_for_text(size);
     if (kept == nullptr) return;
-    if (made_.texts_.size() >= most_numbers) return refuse("the pickle holds too many texts");
+    if (made_.texts_.size() >= max_numbers) return refuse("the pickle holds too many texts");
     if (size > 0) std::memcpy(kept, from, size);
     push(value_of(kind, made_.texts_.size()));
     made_.texts_.push_back(std::string_view(kept, static_cast<std::size_t>(size)));
@@ -211,7 +211,7 @@ class pickle_reader {
     return at;
   }
 
-  void refuse_memory() { refuse("the pickle needs more memory than may be held at a time"); }
+  void refuse_memory() { refuse("the pickle exceeds the memory limit"); }
   bool spend(std::size_t bytes) {
     if (bytes > memory_left_) {
       refuse_memory();
@@ -225,7 +225,7 @@ class pickle_reader {
   pickle_value* room(std::size_t count) {
     if (count > arena_left_) {
       // Allocate more each time, up to some huge pages, so that small pickles stay small.
-      next_room_ = next_room_ < small_room ? next_room_ * 2 : std::min(std::max(next_room_ * 2, huge_page), most_room);
+      next_room_ = next_room_ < small_room ? next_room_ * 2 : std::min(std::max(next_room_ * 2, huge_page), max_room);
       const std::size_t values = std::max(count, next_room_ / sizeof(pickle_value));
       if (!spend(values * sizeof(pickle_value))) return nullptr;
       made_.arena_.emplace_back(allocate_huge(values * sizeof(pickle_value)));
@@ -241,7 +241,7 @@ class pickle_reader {
 
   char* room_for_text(std::size_t size) {
     if (size > characters_left_ || characters_ == nullptr) {
-      const std::size_t bytes = std::max(size, least_room);
+      const std::size_t bytes = std::max(size, min_room);
       if (!spend(bytes)) return nullptr;
       made_.characters_.emplace_back(static_cast<char*>(std::malloc(bytes)));
       if (made_.characters_.back() == nullptr) throw std::bad_alloc();
@@ -254,11 +254,11 @@ class pickle_reader {
 
   void append(container& to, const pickle_value* from, std::size_t count) {
     const std::size_t wanted = to.count + count;
-    if (wanted > most_items) return refuse("a container is too large");
+    if (wanted > max_items) return refuse("a container is too large");
     if (wanted > to.capacity) {
-      // The first time, allocate exactly what is needed: most containers are filled at once.
+      // The first allocation is exact: most containers are filled at once.
       const std::size_t capacity =
-          to.capacity == 0 ? wanted : std::min(std::max(wanted, std::size_t{to.capacity} * 2), most_items);
+          to.capacity == 0 ? wanted : std::min(std::max(wanted, std::size_t{to.capacity} * 2), max_items);
       pickle_value* grown = room(capacity);
       if (grown == nullptr) return;
       std::copy_n(to.items, to.count, grown);
@@ -287,7 +287,7 @@ class pickle_reader {
     for (std::size_t at = hash >> 32;; ++at) {
       std::uint32_t& place = shape_places_[at % shape_places_.size()];
       if (place == 0) {
-        if (made_.shapes_.size() == most_shapes ||
+        if (made_.shapes_.size() == max_shapes ||
             !spend(sizeof(std::vector<pickle_value>) + keys * sizeof(pickle_value)))
           return std::nullopt;
         std::vector<pickle_value> shape;
@@ -304,7 +304,7 @@ class pickle_reader {
   /// `count`: number of keys and values together.
   void add_pairs(container& to, const pickle_value* from, std::size_t count) {
     if (count == 0) return;
-    if (to.count == 0 && to.capacity == 0 && count / 2 <= most_keys) {
+    if (to.count == 0 && to.capacity == 0 && count / 2 <= max_keys) {
       if (const auto shape = shape_of(from, count / 2)) {
         pickle_value* values = room(count / 2);
         if (values == nullptr) return;
@@ -340,7 +340,7 @@ class pickle_reader {
 
   /// Replaces the values from `from` on by a container with these values.
   void push_container(pickle_kind kind, std::size_t from) {
-    if (made_.containers_.size() >= most_numbers) return refuse("the pickle holds too many containers");
+    if (made_.containers_.size() >= max_numbers) return refuse("the pickle holds too many containers");
     container c;
     if (stack_.size() > from) fill(c, kind, from);
     if (failed_) return;
@@ -349,7 +349,7 @@ class pickle_reader {
     made_.containers_.push_back(c);
   }
   void push_tuple(std::size_t count) {
-    if (available() < count) return refuse("the stack holds too few values");
+    if (available() < count) return refuse("the stack has too few values");
     push_container(pickle_kind::tuple, stack_.size() - count);
   }
 
@@ -358,7 +358,7 @@ class pickle_reader {
     if (failed_) return;
     const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
     if (from <= lowest || !stack_[from - 1].is(kind)) {
-      return refuse(kind == pickle_kind::list ? "items are for no list" : "items are for no dictionary");
+      return refuse(kind == pickle_kind::list ? "items without a list" : "items without a dictionary");
     }
     fill(made_.containers_[stack_[from - 1].index()], kind, from);
     stack_.resize(from);
@@ -366,20 +366,22 @@ class pickle_reader {
 
   static bool is_missing(pickle_value v) { return (v.bits_ & pickle_value::kind_mask) == pickle_value::missing; }
   void get(std::uint64_t slot) {
-    if (slot >= memo_.size() || is_missing(memo_[slot])) return refuse("the memo has no entry " + std::to_string(slot));
+    if (slot >= memo_.size() || is_missing(memo_[slot]))
+      return refuse("the memo does not have the entry " + std::to_string(slot));
     push(memo_[slot]);
   }
   void put(std::uint64_t slot) {
     if (available() == 0) return refuse("the stack is empty");
     // Picklers number memo entries one by one.
-    if (slot > puts_) return refuse("the memo's entry " + std::to_string(slot) + " comes before those below it");
+    if (slot > puts_) return refuse("the memo entry " + std::to_string(slot) + " is out of order");
     ++puts_;
     while (slot > memo_.size()) memo_.push_back({pickle_value::missing, 0});
     if (slot == memo_.size()) return memo_.push_back(stack_.back());
     memo_[slot] = stack_.back();
   }
 
-  /// Handles runs of opcodes that repeat a value, which are most opcodes. Leaves rare and invalid ones to `step`.
+  /// Handles runs of opcodes that repeat a value, which are the most frequent ones. Leaves rare and invalid ones to
+  /// `step`.
   void take_gets() {
     const unsigned char* at = window_.at();
     const unsigned char* const last = at + window_.left();
@@ -473,10 +475,10 @@ class pickle_reader {
       case op_tuple3:
         return push_tuple(3);
       case op_append:
-        return available() < 2 ? refuse("the stack holds too few values")
+        return available() < 2 ? refuse("the stack has too few values")
                                : add_to_container(pickle_kind::list, stack_.size() - 1);
       case op_setitem:
-        return available() < 3 ? refuse("the stack holds too few values")
+        return available() < 3 ? refuse("the stack has too few values")
                                : add_to_container(pickle_kind::dictionary, stack_.size() - 2);
       case op_appends:
         return add_to_container(pickle_kind::list, pop_mark());
@@ -490,9 +492,9 @@ class pickle_reader {
   void step_rest(std::uint8_t code) {
     switch (code) {
       case op_proto:
-        if (number<std::uint8_t>() > 5) refuse("is of a newer protocol than 5");
+        if (number<std::uint8_t>() > 5) refuse("uses a protocol newer than 5");
         return;
-      case op_frame:  // Says how much may be read ahead.
+      case op_frame:  // The size that may be read ahead.
         number<std::uint64_t>();
         return;
       case op_pop:  // A mark on top is popped like a value.
@@ -504,7 +506,7 @@ class pickle_reader {
       case op_dup:
         return available() == 0 ? refuse("the stack is empty") : push(pickle_value(stack_.back()));
       case op_stop:
-        if (available() == 0 || !marks_.empty()) return refuse("the pickle ends before its value is whole");
+        if (available() == 0 || !marks_.empty()) return refuse("the pickle ends before its value is complete");
         made_.root_ = stack_.back();
         stopped_ = true;
         return;
@@ -515,7 +517,7 @@ class pickle_reader {
 
   void push_real() {
     const auto bits = number<std::uint64_t>();  // Big-endian.
-    if (made_.reals_.size() >= most_numbers) return refuse("the pickle holds too many reals");
+    if (made_.reals_.size() >= max_numbers) return refuse("the pickle holds too many reals");
     push(value_of(pickle_kind::real, made_.reals_.size()));
     made_.reals_.push_back(std::bit_cast<double>(__builtin_bswap64(bits)));
   }
@@ -538,8 +540,8 @@ class pickle_reader {
   }
 
   pickle_window window_;
-  const unsigned char* opcode_ = nullptr;  ///< Of the current step; null once it left the window.
-  std::uint64_t opcode_offset_ = 0;        ///< Set when it left the window.
+  const unsigned char* opcode_ = nullptr;  ///< Of the current step; null after it left the window.
+  std::uint64_t opcode_offset_ = 0;        ///< Set when the opcode leaves the window.
   std::size_t memory_left_;
   std::uint64_t reads_ = 0;
   std::uint64_t puts_ = 0;
@@ -549,12 +551,12 @@ class pickle_reader {
   std::vector<std::size_t> marks_;
   huge_list<pickle_value> memo_;
   pickle_value* arena_ = nullptr;
-  std::size_t arena_left_ = 0;  ///< In values.
-  std::size_t next_room_ = least_room / 2;
+  std::size_t arena_left_ = 0;  ///< Number of values.
+  std::size_t next_room_ = min_room / 2;
   char* characters_ = nullptr;
   std::size_t characters_left_ = 0;
   std::uint32_t last_shape_ = 0;
-  std::vector<std::uint32_t> shape_places_ = std::vector<std::uint32_t>(2 * most_shapes);  ///< By hash; the shape + 1.
+  std::vector<std::uint32_t> shape_places_ = std::vector<std::uint32_t>(2 * max_shapes);  ///< By hash; the shape + 1.
   pickle_document made_;
 };
 

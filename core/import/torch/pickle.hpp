@@ -14,8 +14,8 @@
 #include "core/import/huge_pages.hpp"
 
 /// Reads Python pickles of plain data, in protocols 2 to 5: none, booleans, integers, reals, texts, bytes, lists,
-/// tuples and dictionaries. All other opcodes, including those that import or call something, are errors with their
-/// offset. Nothing is ever executed. Python's Lib/pickletools.py describes the opcodes.
+/// tuples and dictionaries. Any other opcode, such as those that import or call something, is an error with the
+/// opcode's offset. Nothing is ever executed. Python's Lib/pickletools.py describes the opcodes.
 ///
 /// Snapshots have millions of values, so a value takes 8 bytes, and keys shared by many dictionaries are stored once.
 namespace sluice::importing {
@@ -33,8 +33,8 @@ enum class pickle_kind : std::uint8_t {
   dictionary
 };
 
-/// A value, 8 bytes. Containers, texts and large numbers are indexes into the document. Values may be shared, and a
-/// list may contain itself, so an unbounded walk over values may not end.
+/// A value, in 8 bytes. Containers, texts and large numbers are stored as indexes into the document. Values may be
+/// shared, and a list may contain itself, so a walk over nested values must be bounded.
 class pickle_value {
  public:
   constexpr pickle_value() = default;  ///< None.
@@ -45,7 +45,7 @@ class pickle_value {
     return code == wide ? pickle_kind::integer : static_cast<pickle_kind>(code);
   }
   [[nodiscard]] bool is(pickle_kind k) const { return kind() == k; }
-  /// The index of a container or of a text.
+  /// The index of a container, a text or a large number in the document.
   [[nodiscard]] std::uint32_t index() const { return static_cast<std::uint32_t>(bits_ >> kind_bits); }
 
  private:
@@ -53,9 +53,9 @@ class pickle_value {
   friend class pickle_reader;
   static constexpr unsigned kind_bits = 4;
   static constexpr std::uint64_t kind_mask = 15;
-  static constexpr std::uint8_t wide_unsigned = 13;  ///< A huge integer that 64 bits hold without a sign.
+  static constexpr std::uint8_t wide_unsigned = 13;  ///< A huge integer that fits into 64 bits unsigned.
   static constexpr std::uint8_t wide = 14;           ///< An integer of more than 60 bits.
-  static constexpr std::uint8_t missing = 15;        ///< An entry of the memo (values kept for reuse) that is not set.
+  static constexpr std::uint8_t missing = 15;        ///< An unset entry of the memo, which keeps values for reuse.
 
   constexpr pickle_value(std::uint8_t code, std::uint64_t payload) : bits_(payload << kind_bits | code) {}
   [[nodiscard]] std::int64_t payload() const { return static_cast<std::int64_t>(bits_) >> kind_bits; }
@@ -64,7 +64,7 @@ class pickle_value {
 };
 static_assert(sizeof(pickle_value) == 8);
 
-/// A dictionary's items in the order of the pickle. A repeated key appears repeatedly.
+/// The items of a dictionary in the order of the pickle, including items with repeated keys.
 class pickle_pairs {
  public:
   pickle_pairs() = default;
@@ -86,59 +86,61 @@ class pickle_document {
  public:
   [[nodiscard]] const pickle_value& root() const { return root_; }
 
-  /// The items of a list or tuple; empty for other values.
+  /// Returns the items of a list or tuple; empty for other values.
   [[nodiscard]] std::span<const pickle_value> items(const pickle_value& of) const {
     if (!of.is(pickle_kind::list) && !of.is(pickle_kind::tuple)) return {};
     return items_of(of.index());
   }
-  /// The items of the list or tuple with the index `number`.
+  /// Returns the items of the list or tuple with the index `number`.
   [[nodiscard]] std::span<const pickle_value> items_of(std::uint32_t number) const {
     const container& c = containers_[number];
     return {c.items, c.count};
   }
-  /// The items of a dictionary; empty for other values.
+  /// Returns the items of a dictionary; empty for other values.
   [[nodiscard]] pickle_pairs pairs(const pickle_value& of) const {
     if (!of.is(pickle_kind::dictionary)) return {};
     const container& c = containers_[of.index()];
-    if (c.count == 0) return {};  // Without items there is no pointer.
+    if (c.count == 0) return {};  // `c.items` is null.
     if (c.has_shape()) return {shapes_[c.shape()].data(), c.items, c.count, 1};
     return {c.items, c.items + 1, c.count / 2, 2};
   }
-  /// The content of a text or of bytes; empty for other values. Valid as long as the document.
+  /// Returns the content of a text or of bytes; empty for other values. Valid as long as the document.
   [[nodiscard]] std::string_view text(const pickle_value& of) const {
     return of.is(pickle_kind::text) || of.is(pickle_kind::bytes) ? texts_[of.index()] : std::string_view{};
   }
-  /// The value of an integer or boolean; 0 for other values.
+  /// Returns the value of an integer or boolean; 0 for other values.
   [[nodiscard]] std::int64_t integer(const pickle_value& of) const {
     if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide) return wide_[of.index()];
     return of.is(pickle_kind::integer) || of.is(pickle_kind::boolean) ? of.payload() : 0;
   }
-  /// The value of an integer from 0 to 2^64 - 1; nothing for other values.
+  /// Returns the value of an integer from 0 to 2^64 - 1; nullopt for other values.
   [[nodiscard]] std::optional<std::uint64_t> natural(const pickle_value& of) const {
     if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide_unsigned)
       return static_cast<std::uint64_t>(wide_[of.index()]);
     if (!of.is(pickle_kind::integer) || integer(of) < 0) return std::nullopt;
     return static_cast<std::uint64_t>(integer(of));
   }
-  /// The value of a real; 0 for other values.
+  /// Returns the value of a real; 0 for other values.
   [[nodiscard]] double real(const pickle_value& of) const { return of.is(pickle_kind::real) ? reals_[of.index()] : 0; }
-  /// The value of `key` in a dictionary, the last if repeated; null if missing. O(items).
+  /// Returns the value of `key` in a dictionary, or null if there is none. If the key is repeated, the last value
+  /// counts. O(items).
   [[nodiscard]] const pickle_value* find(const pickle_value& dictionary, std::string_view key) const;
 
-  /// Upper bounds of the indexes of containers and texts, for arrays with an entry for each.
+  /// The number of containers, and of texts. All indexes are below these numbers, so callers can use arrays.
   [[nodiscard]] std::size_t containers() const { return containers_.size(); }
   [[nodiscard]] std::size_t texts() const { return texts_.size(); }
-  /// Number of bytes after the last opcode.
+  /// The number of bytes after the last opcode.
   [[nodiscard]] std::uint64_t trailing_bytes() const { return trailing_; }
 
  private:
   friend class pickle_reader;
-  /// With a shape (keys that dictionaries share), `items` has the values; otherwise keys and values in turn.
+  /// A list, a tuple or a dictionary. If a dictionary has a shape (keys that several dictionaries share), `items` has
+  /// only its values; otherwise its keys and values alternate in `items`.
   struct container {
     static constexpr std::uint32_t shaped = std::uint32_t{1} << 31;
     pickle_value* items = nullptr;
     std::uint32_t count = 0;
-    std::uint32_t capacity = 0;  ///< Capacity of `items`; or `shaped` | number of the shape.
+    std::uint32_t capacity = 0;  ///< The capacity of `items`; with a shape, `shaped` | the number of the shape.
     [[nodiscard]] bool has_shape() const { return (capacity & shaped) != 0; }
     [[nodiscard]] std::uint32_t shape() const { return capacity & ~shaped; }
   };
@@ -151,22 +153,22 @@ class pickle_document {
   huge_list<std::string_view> texts_;
   huge_list<std::int64_t> wide_;
   huge_list<double> reals_;
-  std::vector<std::unique_ptr<void, release>> arena_;       ///< Items of containers.
-  std::vector<std::unique_ptr<char, release>> characters_;  ///< Content of texts.
+  std::vector<std::unique_ptr<void, release>> arena_;       ///< The items of containers.
+  std::vector<std::unique_ptr<char, release>> characters_;  ///< The content of texts.
   std::uint64_t trailing_ = 0;
 };
 
-/// Reads the next bytes of a pickle into a buffer. Returns their number, 0 at the end.
+/// A function that reads the next bytes of a pickle into a buffer and returns their number, or 0 at the end.
 using pickle_source = std::function<result<std::size_t>(std::span<std::byte>)>;
 
-/// Reads one pickle, and its source to the end, `window_bytes` at a time. Time and memory are linear in the bytes read:
-/// at most 100 bytes of memory per byte, plus the window; needing more than `memory_bytes` is an error. Not recursive.
-/// Errors: corrupt, with the offset of the opcode; those of the source, unchanged.
+/// Reads one pickle, and the source to its end, `window_bytes` at a time. Time and memory are linear in the number of
+/// bytes: at most 100 bytes of memory per byte, plus the window. Fails if more than `memory_bytes` is needed. Not
+/// recursive. Errors: corrupt, with the offset of the opcode; those of the source, unchanged.
 [[nodiscard]] result<pickle_document> read_pickle(const pickle_source& source,
                                                   std::size_t memory_bytes = std::size_t{4} << 30,
                                                   std::size_t window_bytes = std::size_t{256} << 10);
 
-/// Reads one pickle from bytes in memory. Limits and errors are those of the function above this one.
+/// Reads one pickle from bytes in memory. Limits and errors are those of the overload above.
 [[nodiscard]] result<pickle_document> read_pickle(std::span<const std::byte> bytes,
                                                   std::size_t memory_bytes = std::size_t{4} << 30);
 

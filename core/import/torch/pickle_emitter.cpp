@@ -6,7 +6,7 @@
 namespace sluice::importing::torch {
 namespace {
 
-constexpr std::uint32_t most_items = 1000;  // Between two marks, as Python does: a reader holds them on its stack.
+constexpr std::uint32_t max_items = 1000;  // Between two marks, as in Python: readers hold them on their stack.
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void pickle_emitter::put_number(std::uint64_t value, unsigned bytes) {
 void pickle_emitter::before_value() {
   if (open_.empty()) return;
   container& in = open_.back();
-  if (in.values == most_items * in.parts) {
+  if (in.values == max_items * in.parts) {
     out_ += in.closes;
     in.values = 0;
   }
@@ -67,7 +67,7 @@ void pickle_emitter::text(std::string_view value) {
   put('X');
   put_number(value.size(), 4);
   out_ += value;
-  if (kept && texts_.size() < most_texts) texts_.emplace(value, remember());
+  if (kept && texts_.size() < max_texts) texts_.emplace(value, remember());
 }
 
 std::uint32_t pickle_emitter::remember() {

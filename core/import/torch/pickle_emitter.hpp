@@ -8,11 +8,11 @@
 
 namespace sluice::importing::torch {
 
-/// Writes plain data as a pickle of protocol 2, so that snapshots in other forms are read as those in a pickle are.
-/// Short texts are stored once and referred to, as Python does. Not thread-safe.
+/// Writes plain data as a pickle of protocol 2, so that the pickle reader can read snapshots in other formats. Short
+/// texts are written once and then referenced, as Python does. Not thread-safe.
 class pickle_emitter {
  public:
-  static constexpr std::size_t most_texts = std::size_t{1} << 20;
+  static constexpr std::size_t max_texts = std::size_t{1} << 20;
   static constexpr std::size_t longest_kept_text = 512;
 
   pickle_emitter() { out_ = "\x80\x02"; }
@@ -20,7 +20,7 @@ class pickle_emitter {
   void none() { put('N'); }
   void boolean(bool value) { put(value ? '\x88' : '\x89'); }
   void integer(std::int64_t value);
-  /// An integer from 2^63 on.
+  /// Writes an integer of at least 2^63.
   void natural(std::uint64_t value);
   void real(double value);
   void text(std::string_view value);
@@ -32,20 +32,20 @@ class pickle_emitter {
   /// Ends the pickle.
   void finish() { out_ += '.'; }
 
-  /// Remembers the value that was written last. Returns the number to recall it by.
+  /// Remembers the last value. Returns its number, for `recall`.
   [[nodiscard]] std::uint32_t remember();
   void recall(std::uint32_t number);
-  /// Takes back the value that was written last; `at`: `size()` before it.
+  /// Removes the last value from the output. `at` is what `size()` returned before the value was written.
   void take_back(std::size_t at);
 
-  /// The bytes that were written and not yet taken.
+  /// The output that the caller has not removed yet.
   [[nodiscard]] std::string& bytes() { return out_; }
   [[nodiscard]] std::size_t size() const { return out_.size(); }
 
  private:
   struct container {
     char closes = 'e';
-    std::uint8_t parts = 1;  ///< Values that make up an item.
+    std::uint8_t parts = 1;  ///< The number of values per item: 2 for a dictionary.
     std::uint32_t values = 0;
   };
   void begin(char opens, char closes, std::uint8_t parts);

@@ -13,18 +13,18 @@
 
 namespace sluice::importing {
 
-/// A buffered window into the bytes of a source.
+/// A window into the bytes of a source, kept in a buffer.
 class pickle_window {
  public:
   static constexpr std::size_t least = 16;
 
-  /// `source` must outlive this. `bytes` is the initial buffer size.
+  /// `source` must outlive this object. `bytes` is the initial buffer size.
   pickle_window(const pickle_source& source, std::size_t bytes) : source_(source), bytes_(std::max(bytes, least)) {}
 
   [[nodiscard]] std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
   /// The offset of the next byte.
   [[nodiscard]] std::uint64_t offset() const { return read_ - left(); }
-  /// The offset of a byte taken since the last `fill`.
+  /// Returns the offset of a byte that was taken since the last `fill`.
   [[nodiscard]] std::uint64_t offset_of(const unsigned char* byte) const {
     return read_ - static_cast<std::size_t>(end_ - byte);
   }
@@ -33,12 +33,12 @@ class pickle_window {
   /// The size of the buffer.
   [[nodiscard]] std::size_t bytes() const { return capacity_; }
   [[nodiscard]] bool ended() const { return ended_; }
-  /// How often the source was read.
+  /// How often the source has been read.
   [[nodiscard]] std::uint64_t reads() const { return reads_; }
   [[nodiscard]] const std::optional<error>& failure() const { return failure_; }
 
-  /// Reads until `wanted` bytes are available. Returns false if the source ends earlier or they need a buffer of more
-  /// than `most` bytes. The buffer only grows with bytes actually read, not with a claimed size.
+  /// Reads until `wanted` bytes are available. Returns false if the source ends before that, or if these bytes need a
+  /// buffer of more than `most` bytes. The buffer grows as bytes are read, never because of a size that a file claims.
   bool fill(std::uint64_t wanted, std::size_t most) {
     while (left() < wanted) {
       if (ended_) return false;

@@ -15,7 +15,7 @@ struct python_name {
   std::uint64_t line = 0;
 };
 
-/// Without addresses, which differ where the function does not: " at 0x7f00".
+/// Removes addresses such as " at 0x7f00", which differ between runs of the same function.
 std::string without_addresses(std::string_view text) {
   constexpr std::string_view mark = " at 0x";
   std::string kept;
@@ -50,7 +50,7 @@ bool python_calls::tells_phase(std::string_view name) {
 
 void python_calls::add(trace::thread_id thread, trace::time_ns begin, trace::time_ns end, std::string_view name,
                        trace::frame_kind kind) {
-  if (calls_.size() == most_calls) {
+  if (calls_.size() == max_calls) {
     ++left_out_;
     return;
   }
@@ -63,7 +63,7 @@ void python_calls::add(trace::thread_id thread, trace::time_ns begin, trace::tim
   names_.try_emplace(made.name, called{std::string(name), kind});
 }
 
-/// By thread, and there from the outer to the inner.
+/// Sorts by thread, and within a thread from the outermost to the innermost call.
 void python_calls::sort() {
   sorted_ = true;
   std::stable_sort(calls_.begin(), calls_.end(), [](const call& a, const call& b) {
@@ -91,7 +91,7 @@ trace::stack_id python_calls::at(trace::thread_id thread, trace::time_ns time) {
   return of.open.empty() ? trace::stack_id::none : stack_of(of.open);
 }
 
-/// The innermost frame says that what lies further out is inferred.
+/// The innermost frame marks the frames outside of it as inferred.
 trace::stack_id python_calls::stack_of(std::vector<open_call>& open) {
   trace::stack_id stack{};
   for (open_call& each : open) {

@@ -13,29 +13,30 @@
 
 namespace sluice::importing {
 
-/// The Python functions in a trace of torch.profiler (`with_stack=True`), and the ranges that say what a program does, as the
-/// stacks of what happened while they ran.
-/// They come thread by thread or sorted by time, so all are held until they are asked for, 24 bytes each. Private to
-/// core/import.
+/// Computes stacks for the events of a torch.profiler trace (`with_stack=True`) from the Python functions, and the
+/// ranges that name a phase of the program, that were running at the time of the event. A file may have these calls
+/// thread by thread, so all are held until the first lookup, 24 bytes each. Private to core/import.
 class python_calls {
  public:
-  /// At most so many are held: 96 MiB.
-  static constexpr std::size_t most_calls = std::size_t{4} << 20;
+  /// The most calls that are held, which take 96 MiB.
+  static constexpr std::size_t max_calls = std::size_t{4} << 20;
 
   explicit python_calls(trace::file_writer& out) : out_(out) {}
 
-  /// True for the name of a range that says what a program does in it: the backward of an operator, an optimizer's step, a
-  /// loader of data (`RECORD_FUNCTION` in torch/csrc/autograd/engine.cpp, torch/optim/optimizer.py, torch/utils/data).
+  /// Returns true if a range with this name is a phase of the program: the backward pass of an operator, an optimizer's
+  /// step, or a data loader (`RECORD_FUNCTION` in torch/csrc/autograd/engine.cpp, torch/optim/optimizer.py,
+  /// torch/utils/data).
   [[nodiscard]] static bool tells_phase(std::string_view name);
 
-  /// Adds a call of the function `name`: "net.py(33): forward", "<built-in method matmul of type object at 0x7f00>"; or a range.
-  /// The kind is that of the first one with this name.
+  /// Adds a call of the function `name` ("net.py(33): forward", "<built-in method matmul of type object at 0x7f00>"),
+  /// or a range. If calls with the same name have different kinds, the kind of the first call counts.
   void add(trace::thread_id thread, trace::time_ns begin, trace::time_ns end, std::string_view name,
            trace::frame_kind kind);
-  /// The stack of the functions that ran on `thread` at `time`, marked as inferred; none without any. For each thread
-  /// the times must not go back, and no call may be added after the first question. Amortized O(log calls).
+  /// Returns the stack of the functions that were running on `thread` at `time`, marked as inferred, or none if there
+  /// were none. For each thread, `time` must not decrease from call to call. After the first lookup, no call may be
+  /// added. Amortized O(log calls).
   [[nodiscard]] trace::stack_id at(trace::thread_id thread, trace::time_ns time);
-  /// The number of calls that were not held.
+  /// The number of calls beyond `max_calls`, which were omitted.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
  private:
@@ -43,13 +44,13 @@ class python_calls {
 
   struct call {
     trace::time_ns begin = 0, end = 0;
-    std::uint32_t name = 0;  ///< The string's id. Importers number strings and threads from 1, so 32 bits suffice.
+    std::uint32_t name = 0;  ///< The id of a string. Importers number strings and threads from 1: 32 bits suffice.
     std::uint32_t thread = 0;
   };
   struct open_call {
     trace::time_ns end = 0;
     std::uint32_t name = 0;
-    trace::stack_id stack{};  ///< Of the call and those around it; none: not made yet.
+    trace::stack_id stack{};  ///< The stack of the call and its callers; none until it is written.
   };
   struct walk {
     std::size_t next = 0;
@@ -71,8 +72,8 @@ class python_calls {
     std::string name;
     trace::frame_kind kind = trace::frame_kind::unknown;
   };
-  std::unordered_map<std::uint32_t, called> names_;  ///< By string id.
-  std::unordered_map<std::uint32_t, walk> walks_;    ///< By thread.
+  std::unordered_map<std::uint32_t, called> names_;  ///< Keyed by string id.
+  std::unordered_map<std::uint32_t, walk> walks_;    ///< Keyed by thread.
   std::unordered_map<std::uint32_t, trace::frame_id> frames_;
   std::map<std::tuple<std::string, std::string, std::uint64_t>, trace::frame_id> same_frames_;
   std::map<std::pair<trace::stack_id, trace::frame_id>, trace::stack_id> stacks_;

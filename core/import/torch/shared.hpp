@@ -9,12 +9,12 @@
 #include "core/import/torch/snapshot.hpp"
 #include "core/import/torch/stacks.hpp"
 
-/// Internals of the PyTorch snapshot importer, shared by the writers of allocators and annotations.
+/// Internals of the PyTorch snapshot importer that are shared by its source files.
 namespace sluice::importing::torch {
 
 using trace::time_ns;
 
-/// Shared by all allocators: tables, time, stacks.
+/// State shared by all allocators: tables, time, stacks.
 struct shared {
   shared(const pickle_document& document, const snapshot& snapshot, job& w)
       : from(document), of(snapshot), work(w), stacks(document, w) {}
@@ -24,7 +24,7 @@ struct shared {
   job& work;
   stack_writer stacks;
   std::int64_t origin_us = no_time;
-  time_ns begin = 0;  ///< When the recording begins; blocks from before are born then.
+  time_ns begin = 0;  ///< The start of the recording. Blocks from before it get this time as their allocation time.
   std::uint64_t last_block = 0;
   std::map<std::int64_t, trace::device_id> devices;
   std::map<std::pair<std::int64_t, std::uint64_t>, trace::stream_id> streams;
@@ -80,10 +80,10 @@ struct shared {
   }
 };
 
-/// Writes scopes of torch.profiler.record_function and of optimizers as ranges: nested START/END pairs.
+/// Writes the scopes of torch.profiler.record_function and of optimizers, which are nested START/END pairs, as ranges.
 void write_annotations(shared& all);
 
-/// Writes the allocator's settings: a mark at the begin with one attribute each.
+/// Writes the allocator's settings: a mark at the start of the recording with one attribute for each setting.
 void write_settings(shared& all);
 
 }  // namespace sluice::importing::torch

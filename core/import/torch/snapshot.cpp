@@ -8,7 +8,7 @@ namespace sluice::importing {
 namespace torch {
 namespace {
 
-/// The meaning of a text as a key or an action. Found once per text: pickles store a text once and refer to it.
+/// The meaning of a text as a key or an action. Determined once per text: pickles store each text once.
 enum class word : std::uint8_t {
   unlearned,
   unknown,
@@ -141,7 +141,7 @@ action action_of(word w) {
   }
 }
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 constexpr std::int64_t latest_us = INT64_MAX / 4000;  // In ns, and after an addition, still a valid time.
 
 class reader {
@@ -157,8 +157,8 @@ class reader {
     const auto* host_traces = from_.find(root, "host_traces");
     const bool states = segments != nullptr && looks_like_segments(*segments);
     if (!states && traces == nullptr && host_traces == nullptr) {
-      return fail(error_code::foreign, "is no PyTorch memory snapshot: it has no 'segments' and no traces",
-                  work_.source().path(), "expected what torch.cuda.memory._dump_snapshot writes");
+      return fail(error_code::foreign, "is not a PyTorch memory snapshot: it has no 'segments' and no traces",
+                  work_.source().path(), "expected the output of torch.cuda.memory._dump_snapshot");
     }
     if (segments != nullptr) read_segments(*segments, made_.segments);
     if (host_segments != nullptr) read_segments(*host_segments, made_.host_segments);
@@ -194,7 +194,7 @@ class reader {
   /// True for the first use of a container. A shared one may be in many lists; it is read only once.
   bool first_time(const pickle_value& container) {
     if (seen_[container.index()] != 0) {
-      work_.not_understood("lists that stand in the snapshot twice");
+      work_.not_understood("lists that occur in the snapshot twice");
       return false;
     }
     seen_[container.index()] = 1;
@@ -211,9 +211,9 @@ class reader {
     return v.is(pickle_kind::list) || v.is(pickle_kind::tuple) ? v.index() : no_container;
   }
 
-  /// Addresses: those of Intel's GPUs lie above 2^63, and some writers take them for negative. False for what is none.
+  /// Reads an address. Those of Intel's GPUs are above 2^63, and some writers store them as negative. False if invalid.
   bool take_address(const pickle_value& v, std::uint64_t& into) {
-    constexpr std::int64_t lowest_kernel_half = -(std::int64_t{1} << 47);  // of addresses of 48 bits
+    constexpr std::int64_t lowest_kernel_half = -(std::int64_t{1} << 47);  // of 48-bit addresses
     if (const auto natural = from_.natural(v)) {
       into = *natural;
       return true;
@@ -223,10 +223,10 @@ class reader {
     into = static_cast<std::uint64_t>(said);
     return true;
   }
-  /// Sizes; false for what is none.
+  /// Reads a size. False if invalid.
   bool take(const pickle_value& v, std::uint64_t& into) {
     const std::int64_t said = from_.integer(v);
-    if (!v.is(pickle_kind::integer) || said < 0 || static_cast<std::uint64_t>(said) >= most_bytes) return false;
+    if (!v.is(pickle_kind::integer) || said < 0 || static_cast<std::uint64_t>(said) >= max_bytes) return false;
     into = static_cast<std::uint64_t>(said);
     return true;
   }
@@ -252,7 +252,7 @@ class reader {
     into = {from_.integer(pair[0]), from_.integer(pair[1])};
     return true;
   }
-  void take_pool(const pickle_value& v, entry& into) {
+  void take_pool(const pickle_value& v, history_entry& into) {
     pool_name name;
     if (!take_pool(v, name)) return;
     auto& known = pools_[name];
@@ -271,7 +271,7 @@ class reader {
 
   result<void> read_host(const pickle_value& traces) {
     const auto items = from_.items(traces);
-    // One list of entries, or one list per device, as for devices.
+    // One list of entries, or one list per device, like device traces.
     if (!items.empty() && items[0].is(pickle_kind::dictionary)) return read_history(traces, true, -1);
     for (const pickle_value& each : items) {
       if (auto done = read_history(each, true, -1); !done) return done;
@@ -280,7 +280,7 @@ class reader {
   }
 
   result<void> read_history(const pickle_value& list, bool host, std::int64_t device) {
-    if (!list.is(pickle_kind::list)) work_.not_understood("traces that are no lists");
+    if (!list.is(pickle_kind::list)) work_.not_understood("traces that are not lists");
     if (from_.items(list).empty() || !list.is(pickle_kind::list) || !first_time(list)) return {};
     history made;
     made.host = host;
@@ -299,8 +299,8 @@ class reader {
   }
 
   void read_entry(const pickle_value& from, history& into) {
-    if (!from.is(pickle_kind::dictionary)) return work_.not_understood("entries that are no dictionaries");
-    entry made;
+    if (!from.is(pickle_kind::dictionary)) return work_.not_understood("entries that are not dictionaries");
+    history_entry made;
     const auto number = static_cast<std::uint32_t>(into.entries.size());
     const std::size_t extras_before = into.extras.size();
     const pickle_value* action_text = nullptr;
@@ -354,11 +354,11 @@ class reader {
       into.extras.resize(extras_before);
       return work_.not_understood("entries with an impossible address or size");
     }
-    if (!good_time) work_.not_understood("entries with an impossible time; it is taken from their order");
+    if (!good_time) work_.not_understood("entries with an impossible time; estimated from their order");
     into.entries.push_back(made);
   }
 
-  /// Stores a key that has no column in the model, if its value is a text or a number, as an attribute of the entry.
+  /// Stores a key without a column in the model as an attribute of the entry, if its value is a text or a number.
   void keep(const pickle_value& key, const pickle_value& v, std::uint32_t number, history& into) {
     const std::string_view name = from_.text(key);
     if (v.is(pickle_kind::none) || (v.is(pickle_kind::text) && from_.text(v).empty())) return;
@@ -416,7 +416,7 @@ class reader {
           unknown_key("segments", items.key(i));
           break;
         default:
-          break;  // Sums of its blocks: allocated_size, active_size, requested_size.
+          break;  // Totals of its blocks: allocated_size, active_size, requested_size.
       }
     }
     if (!good || made.bytes > UINT64_MAX - made.address)
@@ -435,7 +435,7 @@ class reader {
                          std::string(from_.text(key).substr(0, 40)) + "'");
   }
 
-  /// `next`: the block's address if it has none; afterwards the address after it.
+  /// `next`: the block's address if the block has none; afterwards the address after the block.
   void read_block(const pickle_value& from, std::uint64_t& next) {
     block made;
     made.address = next;
@@ -522,7 +522,7 @@ class reader {
     work_.read("annotations", made_.annotations.size());
   }
 
-  /// One of each for each device, since PyTorch 2.12.
+  /// Since PyTorch 2.12, each device has its own value.
   void read_limits(const pickle_value& root) {
     const auto* overflowed = from_.find(root, "trace_alloc_overflowed");
     const auto* most = from_.find(root, "trace_alloc_max_entries");
@@ -531,11 +531,11 @@ class reader {
     for (std::size_t i = 0; i < flags.size(); ++i) {
       if (from_.integer(flags[i]) == 0) continue;
       made_.overflowed = true;
-      if (i < limits.size()) made_.most_entries = std::max(made_.most_entries, from_.integer(limits[i]));
+      if (i < limits.size()) made_.max_entries = std::max(made_.max_entries, from_.integer(limits[i]));
     }
     if (overflowed != nullptr && overflowed->is(pickle_kind::boolean))
       made_.overflowed = from_.integer(*overflowed) != 0;
-    if (most != nullptr) made_.most_entries = std::max(made_.most_entries, from_.integer(*most));
+    if (most != nullptr) made_.max_entries = std::max(made_.max_entries, from_.integer(*most));
   }
 
   void count_other_keys(const pickle_value& root) {

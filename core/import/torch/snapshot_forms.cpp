@@ -1,4 +1,5 @@
-// The forms in which people have PyTorch's memory snapshots. Each becomes a pickle while it is read, so that one reader serves all.
+// The file formats of PyTorch's memory snapshots. Each is converted to a pickle while reading, so that one reader
+// suffices.
 #include <string>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace sluice::importing {
 namespace torch {
 namespace {
 
-/// The bytes of the file, no more of them than may be held if they are inflated.
+/// The bytes of the file, limited to the allowed memory if they are inflated.
 byte_source bytes_of(job& work) {
   return [&work, read = std::uint64_t{0}](std::span<std::byte> into) mutable -> result<std::size_t> {
     if (auto ready = work.advance(0.4 * work.source().share_read()); !ready) return tl::unexpected(ready.error());
@@ -19,16 +20,15 @@ byte_source bytes_of(job& work) {
     if (got) read += *got;
     // A few bytes of gzip may expand to any number of bytes.
     if (work.source().compressed() && read > work.memory_bytes()) {
-      return fail(error_code::corrupt,
-                  "holds more than the " + std::to_string(work.memory_bytes()) + " bytes that may be held at a time",
-                  work.source().path(), "if it is meant to be that large, allow more memory", work.memory_bytes());
+      return fail(error_code::corrupt, "exceeds the limit of " + std::to_string(work.memory_bytes()) + " bytes",
+                  work.source().path(), "if it really is that large, raise the memory limit", work.memory_bytes());
     }
     return got;
   };
 }
 
-/// Imports what a pickle holds. It must be held as a whole, because any value may be used again; its bytes need not.
-/// `form`: how PyTorch writes the file.
+/// Imports the content of a pickle. It must be held as a whole, because any value may be used again, but its bytes need
+/// not. `form`: the format that PyTorch writes.
 result<void> import_from(job& work, const pickle_source& source, const char* form) {
   const auto document = read_pickle(source, work.memory_bytes());
   if (!document) {
@@ -40,7 +40,7 @@ result<void> import_from(job& work, const pickle_source& source, const char* for
     }
     return tl::unexpected(std::move(why));
   }
-  if (document->trailing_bytes() > 0) work.not_understood("bytes behind the pickle", document->trailing_bytes());
+  if (document->trailing_bytes() > 0) work.not_understood("bytes after the pickle", document->trailing_bytes());
   if (auto ready = work.advance(0.4); !ready) return ready;
   auto snapshot = read_snapshot(*document, work);
   if (!snapshot) return tl::unexpected(snapshot.error());
@@ -53,7 +53,7 @@ result<void> import_from(job& work, const pickle_source& source, const char* for
 }  // namespace torch
 
 result<void> import_torch_snapshot(job& work) {
-  return torch::import_from(work, torch::bytes_of(work), "what torch.cuda.memory._dump_snapshot writes");
+  return torch::import_from(work, torch::bytes_of(work), "the output of torch.cuda.memory._dump_snapshot");
 }
 
 result<void> import_torch_snapshot_json(job& work) {

@@ -1,7 +1,7 @@
 // Writes a snapshot's rows to the trace: segments as blocks of the driver layer, with PyTorch's blocks inside them.
 //
-// A history may begin late. Blocks that it frees but never allocated, and blocks live at the end that it never
-// mentions, were there before. Segments from before are added first, so that blocks find their segment.
+// A history may start late. Blocks that it frees but never allocates, and blocks live at the end that it never
+// mentions, are older. Older segments are added first, so that blocks find their segment.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -69,24 +69,24 @@ class allocator_writer {
   struct final_block {
     const block* is = nullptr;
     const segment* in = nullptr;
-    std::uint32_t last = UINT32_MAX;  ///< The last entry about its address.
+    std::uint32_t last = UINT32_MAX;  ///< The last entry for its address.
     action what = action::other;      ///< That entry's action.
     std::uint32_t last_alloc = UINT32_MAX;
   };
   struct live_block {
-    trace::block_id block{};  ///< None: freed, but the address is known.
-    trace::event_id event{};  ///< Its allocation.
+    trace::block_id block{};  ///< None if the block was freed; its address is still known.
+    trace::event_id event{};  ///< The block's allocation.
     trace::pool_id pool{};
     std::uint64_t bytes = 0;
     bool pending = false;  ///< Its free was requested.
     time_ns requested = 0;
-    std::uint32_t request = 0;  ///< The entry of the request.
+    std::uint32_t request = 0;  ///< The entry that requested the free.
   };
 
   // --- time -------------------------------------------------------------------------------------------------------
 
   /// Entries are in order, but the clocks of CPU cores sometimes are not.
-  void set_time(const entry& e, std::uint32_t number) {
+  void set_time(const history_entry& e, std::uint32_t number) {
     if (e.time_us == no_time) {
       said_ = std::max(said_, number * step_without_times);
       source_ = trace::provenance::estimated;
@@ -100,7 +100,7 @@ class allocator_writer {
     now_ = counted(e.what);
   }
 
-  /// When an entry counts that is at `said_`.
+  /// The time to use for an entry with the time `said_`.
   time_ns counted(action what) {
     switch (what) {
       case action::alloc:
@@ -137,7 +137,7 @@ class allocator_writer {
     }
     if (history_ == nullptr || final_.empty()) return;
     for (std::uint32_t i = 0; i < history_->entries.size(); ++i) {
-      const entry& e = history_->entries[i];
+      const history_entry& e = history_->entries[i];
       if (e.what != action::alloc && e.what != action::free_requested && e.what != action::free_completed) continue;
       const auto found = final_.find(e.address);
       if (found == final_.end()) continue;
@@ -162,12 +162,12 @@ class allocator_writer {
     bool expandable = false;
   };
 
-  /// Adds segments from before the history: those freed but never allocated in it, and the rest of those at the end.
+  /// Adds segments from before the history: those freed but never allocated in it, and remaining ones at the end.
   void add_first_segments() {
     range_map<char> got, before;
     std::vector<first_segment> first;
     if (history_ != nullptr) {
-      for (const entry& e : history_->entries) {
+      for (const history_entry& e : history_->entries) {
         const std::uint64_t end = e.address + e.bytes;
         if (e.what == action::segment_alloc || e.what == action::segment_map) {
           got.take(e.address, end);
@@ -205,10 +205,10 @@ class allocator_writer {
 
   std::uint64_t add_segment(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::stack_id stack,
                             bool expandable, std::uint64_t flags, time_ns time, trace::provenance source,
-                            const entry* from) {
+                            const history_entry* from) {
     auto row = event<trace::alloc_event>(time, source);
     owner made{static_cast<trace::block_id>(++all_.last_block), {}};
-    // The entry names no pool, and its segment is gone at the end: most likely the allocator's own pool.
+    // The entry has no pool, and its segment is gone at the end: most likely the allocator's own pool.
     if (from != nullptr && from->pool != 0) {
       made.pool = all_.of.pools[from->pool - 1];
     } else if (const auto* known = pools_.find(begin)) {
@@ -255,22 +255,22 @@ class allocator_writer {
     all_.out().add(row);
   }
 
-  void segment_begins(const entry& e, std::uint32_t number) {
+  void segment_begins(const history_entry& e, std::uint32_t number) {
     const std::uint64_t end = e.address + e.bytes;
     for (const auto& lost : segments_.take(e.address, end)) {
       free_segment(lost, e.stream, trace::provenance::inferred);
-      all_.work.not_understood("segments that come where another one is");
+      all_.work.not_understood("segments that overlap another one");
     }
     const auto id = add_segment(e.address, end, e.stream, all_.stacks.stack_of(e.frames, e.forward_frames),
                                 e.what == action::segment_map, 0, now_, source_, &e);
     add_attributes(number, id);
   }
 
-  /// Ends whole segments, or unmaps a part of one. The rest then continues as a block of its own.
-  void segment_ends(const entry& e, std::uint32_t number) {
+  /// Frees whole segments, or unmaps a part of one, whose rest continues as a separate block.
+  void segment_ends(const history_entry& e, std::uint32_t number) {
     const std::uint64_t end = e.address + e.bytes;
     const auto taken = segments_.take(e.address, end);
-    if (taken.empty()) all_.work.not_understood("segments that are given back twice");
+    if (taken.empty()) all_.work.not_understood("segments that are freed twice");
     std::uint64_t id = 0;
     for (const auto& each : taken) {
       const auto freed = free_segment(each, e.stream, source_);
@@ -278,7 +278,7 @@ class allocator_writer {
       const auto rest = [&](std::uint64_t from, std::uint64_t to) {
         if (from >= to) return;
         add_segment(from, to, e.stream, {}, true, trace::rest_of_block, now_, trace::provenance::inferred, nullptr);
-        all_.work.read("rests of mapped segments");
+        all_.work.read("remainders of mapped segments");
       };
       rest(each.begin, std::min(each.end, e.address));
       rest(std::max(each.begin, end), each.end);
@@ -290,7 +290,7 @@ class allocator_writer {
 
   std::uint64_t add_block(std::uint64_t address, std::uint64_t bytes, std::uint64_t reserved, std::uint64_t stream,
                           trace::stack_id stack, time_ns time, std::uint64_t flags, trace::provenance source,
-                          const ranges& segments, const entry* from, live_block& made) {
+                          const ranges& segments, const history_entry* from, live_block& made) {
     auto row = event<trace::alloc_event>(time, source);
     row.block = made.block = static_cast<trace::block_id>(++all_.last_block);
     row.layer = trace::layer::framework;
@@ -318,7 +318,7 @@ class allocator_writer {
   }
 
   /// Adds a block that the history frees but never allocated. The free gives its size.
-  live_block from_before(const entry& e) {
+  live_block from_before(const history_entry& e) {
     live_block made;
     add_block(e.address, e.bytes, 0, e.stream, {}, all_.begin, trace::born_before, trace::provenance::inferred, before_,
               nullptr, made);
@@ -326,7 +326,7 @@ class allocator_writer {
     return made;
   }
 
-  std::uint64_t add_free(const live_block& which, const entry& e, time_ns time, time_ns completed,
+  std::uint64_t add_free(const live_block& which, const history_entry& e, time_ns time, time_ns completed,
                          trace::provenance source) {
     auto row = event<trace::free_event>(time, source);
     row.block = which.block;
@@ -338,10 +338,10 @@ class allocator_writer {
     return all_.out().add(row);
   }
 
-  void allocate(const entry& e, std::uint32_t number) {
+  void allocate(const history_entry& e, std::uint32_t number) {
     live_block& at = live_[e.address];
     if (at.block != trace::block_id::none) {
-      if (!at.pending) all_.work.not_understood("frees that are missing: their address was allocated again");
+      if (!at.pending) all_.work.not_understood("missing frees: their address was allocated again");
       const auto id = add_free(at, e, at.pending ? at.requested : now_, trace::unknown_time,
                                at.pending ? trace::provenance::exact : trace::provenance::inferred);
       if (at.pending) add_attributes(at.request, id);
@@ -357,18 +357,18 @@ class allocator_writer {
     add_attributes(number, id);
   }
 
-  void request_free(const entry& e, std::uint32_t number) {
+  void request_free(const history_entry& e, std::uint32_t number) {
     const auto [found, fresh] = live_.try_emplace(e.address);
     live_block& at = found->second;
     if (fresh) at = from_before(e);
-    if (at.block == trace::block_id::none) return all_.work.not_understood("frees of what is free already");
-    if (at.pending) return all_.work.not_understood("frees that were requested already");
+    if (at.block == trace::block_id::none) return all_.work.not_understood("frees of memory that is already free");
+    if (at.pending) return all_.work.not_understood("frees that were already requested");
     at.pending = true;
     at.requested = now_;
     at.request = number;
   }
 
-  void complete_free(const entry& e) {
+  void complete_free(const history_entry& e) {
     const auto [found, fresh] = live_.try_emplace(e.address);
     if (fresh) {  // Its free was requested before the history began.
       const live_block before = from_before(e);
@@ -376,7 +376,7 @@ class allocator_writer {
       return;
     }
     if (found->second.block == trace::block_id::none) {
-      return all_.work.not_understood("frees of what is free already");
+      return all_.work.not_understood("frees of memory that is already free");
     }
     const live_block at = std::exchange(found->second, {});
     const auto id =
@@ -385,7 +385,7 @@ class allocator_writer {
     if (!at.pending) all_.work.read("frees that were completed but never requested; the time of completion is used");
   }
 
-  /// Adds what the history lacks: blocks that live all through it, and frees that never completed.
+  /// Adds data that the history lacks: blocks that are live throughout it, and frees that never completed.
   void add_rest() {
     for (const auto& [address, at] : final_) {
       if (at.last == UINT32_MAX) {
@@ -396,31 +396,32 @@ class allocator_writer {
         add_attributes(all_.of.block_extras, static_cast<std::uint32_t>(at.is - all_.of.blocks.data()), id);
         all_.work.read("blocks from before the history");
         if (at.is->is == block::state::pending_free) {
-          entry e;
+          history_entry e;
           e.address = address;
           e.stream = at.in->stream;
           add_free(made, e, all_.begin, trace::unknown_time, trace::provenance::inferred);
         }
       } else if (!agrees(at)) {
-        all_.work.not_understood("blocks that the segments say are live and the history says are free");
+        all_.work.not_understood("blocks that are live in the segments but free in the history");
       }
     }
     for (const auto& [address, at] : live_) {
       if (at.block == trace::block_id::none) continue;
       if (!at.pending && !at_end_.empty() && !final_.contains(address)) {
-        all_.work.not_understood("blocks that the history says are live and the segments do not hold");
+        all_.work.not_understood("blocks that are live in the history but not in the segments");
       }
       if (!at.pending) continue;
-      const entry& request = history_->entries[at.request];
+      const history_entry& request = history_->entries[at.request];
       add_attributes(at.request, add_free(at, request, at.requested, trace::unknown_time, trace::provenance::exact));
     }
-    if (without_time_ > 0) all_.work.read("entries without a time: their order gives one, estimated", without_time_);
-    if (backwards_ > 0) all_.work.read("entries whose time lies before the one before them", backwards_);
+    if (without_time_ > 0)
+      all_.work.read("entries without a time, which was estimated from their order", without_time_);
+    if (backwards_ > 0) all_.work.read("entries with a time before the previous entry's", backwards_);
   }
 
   // --- the rest ---------------------------------------------------------------------------------------------------
 
-  void take(const entry& e, std::uint32_t number) {
+  void take(const history_entry& e, std::uint32_t number) {
     set_time(e, number);
     switch (e.what) {
       case action::alloc:
@@ -444,7 +445,7 @@ class allocator_writer {
     }
   }
 
-  void refuse(const entry& e, std::uint32_t number) {
+  void refuse(const history_entry& e, std::uint32_t number) {
     auto row = event<trace::alloc_failed_event>(now_, source_);
     row.layer = trace::layer::framework;
     row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
@@ -460,14 +461,14 @@ class allocator_writer {
     all_.work.read("failed allocations");
   }
 
-  /// What was said of a live block later than it was allocated; a mark where the block is not known.
-  void annotate(const entry& e, std::uint32_t number) {
+  /// Adds a description that a live block got after its allocation; a mark if the block is unknown.
+  void annotate(const history_entry& e, std::uint32_t number) {
     const auto found = live_.find(e.address);
     if (found == live_.end() || found->second.block == trace::block_id::none) return mark(e, number);
     add_attributes(number, raw(found->second.event));
   }
 
-  void mark(const entry& e, std::uint32_t number) {
+  void mark(const history_entry& e, std::uint32_t number) {
     auto row = event<trace::marker_event>(now_, source_);
     row.name = all_.out().intern(e.what == action::snapshot   ? "snapshot"
                                  : e.what == action::annotate ? "annotation of a block"
@@ -513,9 +514,9 @@ class allocator_writer {
   trace::device_id device_;
   const history* history_;
   std::vector<const segment*> at_end_;
-  range_map<pool_name> pools_;  ///< Of the segments at the end.
-  ranges segments_;             ///< At the current entry.
-  ranges before_;               ///< When the history began.
+  range_map<pool_name> pools_;  ///< Pools of the segments at the end.
+  ranges segments_;             ///< Segments at the current entry.
+  ranges before_;               ///< Segments at the start of the history.
   std::unordered_map<std::uint64_t, live_block> live_;
   std::unordered_map<std::uint64_t, final_block> final_;
   struct pool_size {
@@ -523,8 +524,8 @@ class allocator_writer {
   };
   std::unordered_map<trace::pool_id, pool_size> pool_sizes_;
   event_order order_;
-  time_ns said_ = 0;  ///< The time of the current entry, as the file says,
-  time_ns now_ = 0;   ///< and as `order_` says.
+  time_ns said_ = 0;  ///< The time of the current entry in the file.
+  time_ns now_ = 0;   ///< That time as adjusted by `order_`.
   trace::provenance source_ = trace::provenance::exact;
   std::uint64_t without_time_ = 0, backwards_ = 0;
 };
@@ -540,8 +541,8 @@ void write_tables(shared& all) {
 void say_what_is_missing(const snapshot& of, job& work) {
   if (!of.overflowed) return;
   std::string text(trace::history_was_full);
-  if (of.most_entries > 0) text += " (" + std::to_string(of.most_entries) + " entries)";
-  work.say(trace::severity::warning, text + ": what happened before its first entry is missing");
+  if (of.max_entries > 0) text += " (" + std::to_string(of.max_entries) + " entries)";
+  work.say(trace::severity::warning, text + ": events before its first entry are missing");
 }
 
 }  // namespace

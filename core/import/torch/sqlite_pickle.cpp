@@ -13,7 +13,7 @@
 namespace sluice::importing::torch {
 namespace {
 
-constexpr std::int64_t most_devices = 256;
+constexpr std::int64_t max_devices = 256;
 using column_type = nsys_column::type;
 
 constexpr nsys_column block_columns[] = {{"segment_id"},
@@ -67,7 +67,7 @@ result<void> sqlite_as_pickle::begin() {
     auto read = from_.read(
         "device_traces", device_column, {}, {}, 1024, [&] { return &rows; },
         [&](const nsys_rows* got) {
-          for (std::size_t i = 0; i < got->size() && devices.size() <= most_devices; ++i)
+          for (std::size_t i = 0; i < got->size() && devices.size() <= max_devices; ++i)
             devices.insert(got->row(i)[0] == nsys_rows::null ? 0 : got->row(i)[0]);
           return true;
         });
@@ -84,7 +84,7 @@ result<void> sqlite_as_pickle::begin() {
   }
   conditions_.reserve(devices.size());
   for (const std::int64_t device : devices) {
-    if (device < 0 || device >= most_devices) {
+    if (device < 0 || device >= max_devices) {
       work_.not_understood("devices with an impossible number");
       continue;
     }
@@ -110,12 +110,12 @@ result<void> sqlite_as_pickle::begin() {
   return {};
 }
 
-/// Ends what the parts before the part `plan` have begun, and begins it.
+/// Ends the lists of the parts before `plan`, and begins the lists of `plan`.
 void sqlite_as_pickle::go_to(std::size_t plan) {
   for (; plan_ <= plan && plan_ < parts_.size(); ++plan_) {
     if (parts_[plan_].is != stage::traces) continue;
     const bool first = plan_ == 0 || parts_[plan_ - 1].is != stage::traces;
-    out_.end();  // The segments, or the history before.
+    out_.end();  // The list of segments, or the previous history.
     if (first) {
       out_.text("device_traces");
       out_.begin_list();
@@ -134,9 +134,9 @@ void sqlite_as_pickle::finish() {
   if (!parts_.empty() && parts_.back().is == stage::traces) out_.end();
   out_.end();
   out_.finish();
-  for (const auto& [segment, blocks] : blocks_) work_.not_understood("blocks of no segment", blocks.size());
+  for (const auto& [segment, blocks] : blocks_) work_.not_understood("blocks outside of segments", blocks.size());
   for (const auto& broken : reader_->broken()) {
-    work_.not_understood("tables that cannot be read to their ends");
+    work_.not_understood("tables that cannot be read completely");
     work_.say(trace::severity::warning, broken.why.to_string());
   }
 }
@@ -181,7 +181,7 @@ void sqlite_as_pickle::take_block(const nsys_rows& rows, const std::int64_t* row
   constexpr std::size_t overhead = 64;
   held_ += sizeof(block) + overhead + rows.text(row[6]).size();
   if (held_ > work_.memory_bytes() / 8) {
-    work_.not_understood("blocks beyond what memory may hold");
+    work_.not_understood("blocks beyond the memory limit");
     return;
   }
   block made;
@@ -199,13 +199,13 @@ void sqlite_as_pickle::put(std::string_view key, std::int64_t cell) {
   out_.integer(cell);
 }
 
-/// The stack in a cell. What is no array of JSON is counted and left out.
+/// Writes the stack in a cell. Skips and counts a cell that is not a JSON array.
 void sqlite_as_pickle::put_frames(std::string_view json) {
   if (json.empty() || json == "[]") return;
   const XXH128_hash_t hash = XXH3_128bits(json.data(), json.size());
   const auto [known, fresh] = stacks_.try_emplace({hash.high64, hash.low64});
   if (fresh ? !is_array(json) : !known->second) {
-    work_.not_understood("stacks that are no JSON");
+    work_.not_understood("stacks that are not JSON");
     return;
   }
   out_.text("frames");

@@ -17,22 +17,22 @@
 
 namespace sluice::importing::torch {
 
-/// A snapshot in the tables `segments`, `blocks` and `device_traces` of an SQLite file as a pickle of the same data,
-/// made piece by piece. Not thread-safe.
+/// Converts the tables `segments`, `blocks` and `device_traces` of an SQLite file to a pickle of the snapshot, piece by
+/// piece. Not thread-safe.
 class sqlite_as_pickle {
  public:
-  /// `from` must live as long as this. Counts in `work` what has no place in a snapshot.
+  /// `from` and `work` must outlive this object. Data for which a snapshot has no place is counted in `work`.
   sqlite_as_pickle(const nsys_database& from, job& work);
 
-  /// Finds out which devices there are, and starts to read. Errors: unavailable, if no thread can be started.
+  /// Finds the devices, and starts to read the tables. Errors: unavailable, if no thread can be started.
   [[nodiscard]] result<void> begin();
-  /// The next bytes of the pickle; 0 at the end.
+  /// Reads the next bytes of the pickle. Returns their number, or 0 at the end.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
 
  private:
   struct block {
     std::int64_t address = 0, bytes = 0, requested = 0;
-    std::uint32_t state = 0, frames = 0;  ///< Positions in `texts_`.
+    std::uint32_t state = 0, frames = 0;  ///< The positions of these texts in `texts_`.
   };
   enum class stage : std::uint8_t { blocks, segments, traces };
   struct part {
@@ -59,11 +59,11 @@ class sqlite_as_pickle {
   std::size_t taken_ = 0;
   bool ended_ = false;
   pickle_emitter out_;
-  std::size_t held_ = 0;                               ///< Bytes of blocks.
-  std::map<std::int64_t, std::vector<block>> blocks_;  ///< By segment.
+  std::size_t held_ = 0;                               ///< The bytes that `blocks_` takes.
+  std::map<std::int64_t, std::vector<block>> blocks_;  ///< Keyed by segment.
   std::vector<std::string> texts_;
   std::unordered_map<std::string, std::uint32_t> text_numbers_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::optional<std::uint32_t>> stacks_;  ///< By hash; none: broken.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::optional<std::uint32_t>> stacks_;  ///< nullopt: broken.
 };
 
 /// True if the file has the tables of such a snapshot.

@@ -18,7 +18,7 @@ trace::frame_kind kind_of(std::string_view file) {
   return file.ends_with(".py") || file.starts_with("<") ? trace::frame_kind::python : trace::frame_kind::native;
 }
 
-/// True for what runs a backward pass: `Tensor.backward`, the engine of autograd and its nodes.
+/// True for functions that run a backward pass: `Tensor.backward`, autograd's engine and its nodes.
 bool runs_backward(std::string_view function) {
   const auto has = [&](std::string_view part) { return function.find(part) != std::string_view::npos; };
   const std::string_view name = function.substr(function.rfind('.') + 1);
@@ -26,14 +26,14 @@ bool runs_backward(std::string_view function) {
          (has("Backward") && has("::apply"));
 }
 
-/// A frame as Python's tracebacks show it.
+/// A frame in a Python traceback.
 struct shown_frame {
   std::string_view file;
   std::uint64_t line = 0;
   std::string_view function;
 };
 
-/// The next line `File "net.py", line 33, in forward` of `text`, which afterwards begins behind it.
+/// Parses the next line `File "net.py", line 33, in forward` of `text`, and removes the text up to its end.
 std::optional<shown_frame> next_shown(std::string_view& text) {
   constexpr std::string_view begin = "File \"", number = "\", line ", name = ", in ";
   constexpr std::size_t longest = 8192;
@@ -93,7 +93,7 @@ std::uint64_t stack_writer::same_frame(trace::string_id name, trace::string_id f
 
 std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
   if (!dictionary.is(pickle_kind::dictionary)) {
-    work_.not_understood("frames that are no dictionaries");
+    work_.not_understood("frames that are not dictionaries");
     return nothing;
   }
   std::uint32_t& known = frames_[dictionary.index()];
@@ -156,7 +156,7 @@ std::uint64_t stack_writer::child(std::uint64_t parent, std::uint64_t frame) {
 std::span<const pickle_value> stack_writer::frames_in(std::uint32_t list) {
   const auto items = from_.items_of(list);
   if (items.size() <= deepest) return items;
-  work_.not_understood("frames of stacks that are deeper than " + std::to_string(deepest), items.size() - deepest);
+  work_.not_understood("frames of stacks deeper than " + std::to_string(deepest), items.size() - deepest);
   return items.first(deepest);  // The innermost.
 }
 
@@ -226,7 +226,7 @@ std::uint64_t stack_writer::make_stack(std::uint32_t list) {
 trace::stack_id stack_writer::stack_of(std::uint32_t frames, std::uint32_t forward) {
   if (frames == no_container && forward == no_container) return {};
   if (forward != no_container) {
-    // Not cached: rare, and for a pair of lists. The tree of stacks finds it again.
+    // Not cached: rare, and depends on a pair of lists. The tree of stacks finds it again.
     return static_cast<trace::stack_id>(add_behind(add_frames(forward, 0, originals::added), frames));
   }
   std::uint32_t& known = stacks_[frames];

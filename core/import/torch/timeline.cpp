@@ -1,7 +1,9 @@
-// torch.profiler's memory timelines, as MemoryProfileTimeline of torch/profiler/_memory_profiler.py writes them in JSON:
+// torch.profiler's memory timelines, in the JSON that MemoryProfileTimeline of torch/profiler/_memory_profiler.py
+// writes:
 //   raw        [[time, action, bytes, category], ...], with the actions preexisting, create, increment version, destroy
 //   coalesced  [[time, ...], [[0, bytes of each category...], ...]]
-// They name no block. In the raw form, what is destroyed is a block of its category and size; in the coalesced one only sums are known.
+// They do not identify blocks. In the raw format, an event destroys some block of its category and size; the coalesced
+// format has only totals.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,14 +23,14 @@ namespace {
 using trace::time_ns;
 using json_token = json_stream::token;
 
-/// The categories in their order there, in the words of reports.
+/// The categories in the file's order, with the names used in reports.
 constexpr std::array<std::string_view, 8> timeline_categories = {
     "weight", "optimizer state", "input", "workspace", "activation", "gradient", "autograd_detail", ""};
-/// What happens to a block, in the numbers of the file (`Action`, which counts from 1); 2 is that it is created.
+/// Events of a block, with the numbers in the file (`Action`, which starts at 1); 2 creates it.
 constexpr std::int64_t action_preexisting = 1, action_new_version = 3, action_destroy = 4;
 
-constexpr std::int64_t most_bytes_at_once = std::int64_t{1} << 50;
-/// Times since 1970 are in ns beyond this, else in us: the year 1973 in ns, and 5138 in us.
+constexpr std::int64_t max_bytes_at_once = std::int64_t{1} << 50;
+/// Times since 1970 above this are in ns, others in us: the year 1973 in ns, and 5138 in us.
 constexpr std::int64_t surely_ns = 100'000'000'000'000'000;
 constexpr const char* timeline_hint =
     "export it again: prof.export_memory_timeline(\"memory.raw.json.gz\"), or open the trace of export_chrome_trace";
@@ -74,7 +76,7 @@ class timeline_importer {
     if (*next == json_token::end_array) {
       return first.size() == 4 ? take_raw(first) : unlike("is a memory timeline without sizes");
     }
-    if (*next != json_token::begin_array) return unlike("expected a list in a list: this is no memory timeline");
+    if (*next != json_token::begin_array) return unlike("expected a list of lists: this is not a memory timeline");
     next = tokens_.next();
     if (!next) return tl::unexpected<error>(next.error());
     if (*next == json_token::begin_array || (*next == json_token::end_array && first.empty())) {
@@ -86,26 +88,27 @@ class timeline_importer {
   result<void> expect(json_token which) {
     const auto next = tokens_.next();
     if (!next) return tl::unexpected<error>(next.error());
-    if (*next != which) return unlike("expected a list in a list: this is no memory timeline");
+    if (*next != which) return unlike("expected a list of lists: this is not a memory timeline");
     return {};
   }
 
-  /// The rest of a list of numbers.
+  /// Reads the rest of a list of numbers.
   result<void> read_numbers(numbers& into) {
     into.clear();
     for (;;) {
       const auto next = tokens_.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == json_token::end_array) return {};
-      if (*next != json_token::number) return unlike("expected numbers in a list: this is no memory timeline");
-      if (into.size() * sizeof into[0] >= work_.memory_bytes() / 4) return unlike("holds more times than memory may");
+      if (*next != json_token::number) return unlike("expected a list of numbers: this is not a memory timeline");
+      if (into.size() * sizeof into[0] >= work_.memory_bytes() / 4)
+        return unlike("has more times than the memory limit allows");
       into.push_back(tokens_.integer());
     }
   }
 
-  // --- raw ------------------------------------------------------------------------------------------------------------
+  // --- raw -----------------------------------------------------------------------------------------------------------
 
-  /// Behind the first number of the second event.
+  /// Call after the first number of the second event.
   result<void> read_raw(const numbers& first) {
     if (auto taken = take_raw(first); !taken) return taken;
     numbers event;
@@ -117,28 +120,28 @@ class timeline_importer {
       const auto next = tokens_.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == json_token::end_array) return expect(json_token::end);
-      if (*next != json_token::begin_array) return unlike("expected a list in a list: this is no memory timeline");
+      if (*next != json_token::begin_array) return unlike("expected a list of lists: this is not a memory timeline");
       if (auto got = read_numbers(event); !got) return got;
     }
   }
 
   result<void> take_raw(const numbers& event) {
     const bool good = event.size() == 4 && event[1] >= action_preexisting && event[1] <= action_destroy &&
-                      event[2] != 0 && std::abs(event[2]) < most_bytes_at_once && event[3] >= 0 &&
+                      event[2] != 0 && std::abs(event[2]) < max_bytes_at_once && event[3] >= 0 &&
                       event[3] < static_cast<std::int64_t>(timeline_categories.size());
     if (!good) {
-      work_.not_understood("events of the timeline that are not four numbers that can be", 1, tokens_.offset());
+      work_.not_understood("timeline events that are not four valid numbers", 1, tokens_.offset());
       return {};
     }
     const auto category = static_cast<std::size_t>(event[3]);
     const bool before = event[0] < 0 || event[1] == action_preexisting;
     if (event[0] < 0 && !work_.began()) {
-      early_.emplace_back(event[2], category);  // Its time is that of the first event, which is not known yet.
+      early_.emplace_back(event[2], category);  // Its time is that of the first event, which is still unknown.
       return {};
     }
     if (auto begun = begin(event[0]); !begun) return begun;
     const time_ns now = before ? 0 : time_of(event[0]);
-    work_.read("events of the timeline");
+    work_.read("timeline events");
     if (event[2] > 0) {
       const bool moves =
           event[1] == action_new_version && moving_ && moving_->first.bytes == event[2] && moved_at_ == now;
@@ -153,7 +156,7 @@ class timeline_importer {
     settle();
     const auto found = live_.find({category, -event[2]});
     if (found == live_.end() || found->second.empty()) {
-      work_.not_understood("ends of blocks that have not begun", 1, tokens_.offset());
+      work_.not_understood("frees without an allocation", 1, tokens_.offset());
       return {};
     }
     const block ended = found->second.back();
@@ -165,16 +168,16 @@ class timeline_importer {
     return {};
   }
 
-  /// A block that no other category has taken over is freed.
+  /// Frees a block that was not moved to another category.
   void settle() {
     if (!moving_) return;
     release(moved_counts_, moving_->first, moving_->second);
     moving_.reset();
   }
 
-  // --- coalesced ------------------------------------------------------------------------------------------------------
+  // --- coalesced -----------------------------------------------------------------------------------------------------
 
-  /// Behind the bracket of the first row of sizes.
+  /// Call after the opening bracket of the first row of sizes.
   result<void> read_coalesced(const numbers& times, bool empty) {
     numbers sizes;
     for (std::size_t row = 0; !empty; ++row) {
@@ -196,14 +199,14 @@ class timeline_importer {
     return expect(json_token::end);
   }
 
-  /// Each row has a 0 first, from which pictures stack the categories.
+  /// Each row starts with a 0, the base of the stacked plot.
   result<void> take_sizes(std::int64_t time, const numbers& sizes) {
     if (auto begun = begin(time); !begun) return begun;
     const time_ns now = time_of(time);
-    work_.read("sizes of the timeline");
+    work_.read("timeline sizes");
     for (std::size_t i = 1; i < sizes.size(); ++i) {
-      if (i > timeline_categories.size() || sizes[i] < 0 || sizes[i] >= most_bytes_at_once) {
-        work_.not_understood("sizes that cannot be", 1, tokens_.offset());
+      if (i > timeline_categories.size() || sizes[i] < 0 || sizes[i] >= max_bytes_at_once) {
+        work_.not_understood("impossible sizes", 1, tokens_.offset());
         continue;
       }
       grown_of(i - 1).set(now, static_cast<std::uint64_t>(sizes[i]));
@@ -211,7 +214,7 @@ class timeline_importer {
     return {};
   }
 
-  // --- rows -----------------------------------------------------------------------------------------------------------
+  // --- rows ----------------------------------------------------------------------------------------------------------
 
   result<void> begin(std::int64_t first) {
     if (work_.began()) return {};
@@ -227,10 +230,10 @@ class timeline_importer {
     device.id = trace::device_id{1};
     device.kind = trace::device_kind::cuda;
     device.ordinal = 0;
-    device.name = work_.out().intern("the device of the timeline");
+    device.name = work_.out().intern("device of the timeline");
     work_.out().add(device);
     for (const auto& [bytes, category] : std::exchange(early_, {})) {
-      work_.read("events of the timeline");
+      work_.read("timeline events");
       if (bytes > 0) allocate(0, bytes, category, true);
     }
     return {};
@@ -239,13 +242,13 @@ class timeline_importer {
   [[nodiscard]] time_ns time_of(std::int64_t time) {
     constexpr std::int64_t longest = std::int64_t{366} * 24 * 3600 * 1'000'000;
     if (time < first_ || time - first_ > longest * (1000 / scale_)) {
-      if (time >= 0) work_.not_understood("times that are before the first or a year behind it", 1, tokens_.offset());
+      if (time >= 0) work_.not_understood("times before the first or more than a year after it", 1, tokens_.offset());
       return 0;
     }
     return (time - first_) * scale_;
   }
 
-  /// What all blocks have in common.
+  /// The attributes that all blocks share.
   [[nodiscard]] trace::alloc_event blank_block() const {
     trace::alloc_event made;
     made.process = process_;
@@ -283,7 +286,7 @@ class timeline_importer {
     tag(now, which, category);
   }
 
-  /// The category of a block, which is known for good when it ends.
+  /// Writes the category of a block, which is final when the block is freed.
   void tag(time_ns now, const block& which, std::size_t category) {
     if (timeline_categories[category].empty()) return;
     trace::attribute_event row;
@@ -301,7 +304,7 @@ class timeline_importer {
       for (const block& each : blocks) tag(0, each, key.first);
     if (!grown_.empty()) {
       work_.say(trace::severity::info,
-                "the timeline has sums of each category and no blocks: a block stands for what a category grew by "
+                "the timeline has totals per category instead of blocks: each block represents a category's growth "
                 "between two times. The raw form has the blocks: prof.export_memory_timeline(\"memory.raw.json.gz\")");
     }
     return {};
@@ -315,9 +318,9 @@ class timeline_importer {
   std::vector<std::pair<std::int64_t, std::size_t>> early_;
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<block>> live_;  ///< By category and size.
   std::map<std::size_t, grown_memory> grown_;                                ///< By category.
-  std::optional<std::pair<block, std::size_t>> moving_;  ///< Ended, unless another category takes it over.
-  time_ns moved_at_ = 0;                                 ///< When it ended, as the file says,
-  time_ns moved_counts_ = 0;                             ///< and as `order_` says.
+  std::optional<std::pair<block, std::size_t>> moving_;  ///< A block that is freed unless it changes its category.
+  time_ns moved_at_ = 0;                                 ///< The end of that block in the file.
+  time_ns moved_counts_ = 0;                             ///< That time as adjusted by `order_`.
   event_order order_;
 };
 

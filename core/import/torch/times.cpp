@@ -1,4 +1,4 @@
-// Times of a snapshot that were never measured: 0, or years away from all others.
+// Removes invalid times of a snapshot: 0, or years away from all others.
 #include <algorithm>
 #include <vector>
 
@@ -7,12 +7,12 @@
 namespace sluice::importing::torch {
 namespace {
 
-constexpr std::int64_t longest_us = std::int64_t{366} * 24 * 3600 * 1'000'000;  // No history is longer.
+constexpr std::int64_t longest_us = std::int64_t{366} * 24 * 3600 * 1'000'000;  // The longest possible history.
 
 template <class Use>
 void for_each_time(snapshot& of, Use&& use) {
   for (history& each : of.histories)
-    for (entry& e : each.entries) use(e.time_us, true);
+    for (history_entry& e : each.entries) use(e.time_us, true);
   for (annotation& each : of.annotations) use(each.time_us, false);
 }
 
@@ -21,7 +21,7 @@ void for_each_time(snapshot& of, Use&& use) {
 std::int64_t first_time(const snapshot& of) {
   std::int64_t first = INT64_MAX;
   for (const history& each : of.histories)
-    for (const entry& e : each.entries)
+    for (const history_entry& e : each.entries)
       if (e.time_us != no_time) first = std::min(first, e.time_us);
   for (const annotation& each : of.annotations)
     if (each.time_us != no_time) first = std::min(first, each.time_us);
@@ -29,12 +29,12 @@ std::int64_t first_time(const snapshot& of) {
 }
 
 trace::time_ns begin_of(const snapshot& of, std::int64_t origin_us) {
-  const auto frees = [](const entry& e) {
+  const auto frees = [](const history_entry& e) {
     return e.what == action::free_requested || e.what == action::free_completed || e.what == action::segment_free ||
            e.what == action::segment_unmap;
   };
   for (const history& each : of.histories) {
-    for (const entry& e : each.entries) {
+    for (const history_entry& e : each.entries) {
       const bool first = e.time_us == no_time ? &e == each.entries.data() : e.time_us <= origin_us;
       if (!first) break;
       if (frees(e)) return -1;
@@ -61,7 +61,7 @@ void drop_impossible_times(snapshot& of, job& work) {
     time = no_time;
     ++entries;
   });
-  if (entries != 0) work.not_understood("entries with an impossible time; it is taken from their order", entries);
+  if (entries != 0) work.not_understood("entries with an impossible time; estimated from their order", entries);
   const std::size_t before = of.annotations.size();
   std::erase_if(of.annotations, [&](const annotation& each) { return is_impossible(each.time_us); });
   if (before != of.annotations.size())

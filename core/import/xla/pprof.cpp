@@ -1,6 +1,6 @@
 // Imports heap profiles of pprof, https://github.com/google/pprof/blob/main/proto/profile.proto, as JAX writes them
-// (jax.profiler.save_device_memory_profile): what is allocated at one moment, by stack. The samples come before the
-// tables that they refer to, so the file is read twice.
+// (jax.profiler.save_device_memory_profile): live memory at one time, by stack. The samples come before the tables that
+// they refer to, so the file is read twice.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -17,8 +17,8 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t longest_pprof_message = std::size_t{1} << 20;
-constexpr std::int64_t most_bytes_of_sample = std::int64_t{1} << 50;
-constexpr std::uint64_t most_blocks_of_sample = 10'000, most_pprof_blocks = 1'000'000, most_pprof_stacks = 1'000'000;
+constexpr std::int64_t max_bytes_of_sample = std::int64_t{1} << 50;
+constexpr std::uint64_t max_blocks_of_sample = 10'000, max_pprof_blocks = 1'000'000, max_pprof_stacks = 1'000'000;
 
 namespace profile_field {
 constexpr std::uint32_t sample_type = 1, sample = 2, mapping = 3, location = 4, function = 5, text = 6, time = 9,
@@ -52,7 +52,7 @@ class pprof_importer {
   }
 
  private:
-  /// Reads the fields of the file. Errors of protozero are of a message that was taken as a whole.
+  /// Reads the fields of the file. Exceptions of protozero concern a message that was read as a whole.
   template <class Take>
   result<void> read_safely(input& source, Take take) {
     proto_stream from([&](std::span<std::byte> into) -> result<std::size_t> {
@@ -68,11 +68,11 @@ class pprof_importer {
         if (auto taken = take(from, **field); !taken) return taken;
       }
     } catch (const protozero::exception&) {
-      return fail(error_code::corrupt, "a message that is no protocol buffer ends here", {}, {}, from.offset());
+      return fail(error_code::corrupt, "an invalid protocol-buffer message ends here", {}, {}, from.offset());
     }
   }
 
-  /// The message in a field; an empty one if it is too long.
+  /// The message in a field; empty if it is too long.
   result<protozero::pbf_reader> message(proto_stream& from, const proto_stream::field& of) {
     if (of.stored != proto_stream::wire::length) {
       work_.not_understood("fields of an unexpected type", 1, of.offset);
@@ -90,10 +90,10 @@ class pprof_importer {
   result<void> hold(std::size_t bytes) {
     held_ += bytes;
     if (held_ <= std::min<std::size_t>(work_.memory_bytes(), std::size_t{300} << 20)) return {};
-    return fail(error_code::unavailable, "its texts and places take more memory than may be used", {}, {});
+    return fail(error_code::unavailable, "its texts and locations exceed the memory limit", {}, {});
   }
 
-  // --- the tables -----------------------------------------------------------------------------------------------------
+  // --- the tables ----------------------------------------------------------------------------------------------------
 
   result<void> table(proto_stream& from, const proto_stream::field& of) {
     namespace field = profile_field;
@@ -178,7 +178,7 @@ class pprof_importer {
     return number < texts_.size() ? std::string_view(texts_[static_cast<std::size_t>(number)]) : std::string_view{};
   }
 
-  /// Which of a sample's values are its bytes and its blocks. What is in use comes before what was ever allocated.
+  /// Finds the values of a sample that are its bytes and blocks. Prefers memory in use to all allocated memory.
   result<void> choose_values() {
     for (std::size_t i = 0; i < types_.size(); ++i) {
       const std::string_view type = text(types_[i].first), unit = text(types_[i].second);
@@ -186,19 +186,19 @@ class pprof_importer {
       if (unit == "count" && (!count_at_ || type == "inuse_objects")) count_at_ = i;
     }
     if (bytes_at_) return {};
-    return fail(error_code::foreign, "is a pprof profile without bytes in use, so it is none of memory", {},
+    return fail(error_code::foreign, "is a pprof profile without bytes in use, so it is not a memory profile", {},
                 "jax.profiler.save_device_memory_profile(\"memory.prof\") writes one of device memory");
   }
 
-  // --- the samples ----------------------------------------------------------------------------------------------------
+  // --- the samples ---------------------------------------------------------------------------------------------------
 
   result<void> begin() {
     if (auto begun = work_.begin(std::max<std::int64_t>(realtime_, 0)); !begun) return begun;
     trace::process_row process;
     process.id = process_;
-    process.command = work_.out().intern("a program whose memory pprof shows");
+    process.command = work_.out().intern("program profiled by pprof");
     work_.out().add(process);
-    work_.say(trace::severity::info, "the file says what was allocated at one moment, not when");
+    work_.say(trace::severity::info, "the file has the memory in use at one time, without allocation times");
     return {};
   }
 
@@ -221,8 +221,8 @@ class pprof_importer {
       }
     }
     const std::int64_t bytes = *bytes_at_ < values.size() ? values[*bytes_at_] : -1;
-    if (bytes < 0 || bytes > most_bytes_of_sample) {
-      work_.not_understood("samples without a size that can be", 1, of.offset);
+    if (bytes < 0 || bytes > max_bytes_of_sample) {
+      work_.not_understood("samples without a valid size", 1, of.offset);
       return {};
     }
     work_.read("samples");
@@ -231,7 +231,7 @@ class pprof_importer {
     return {};
   }
 
-  /// Numbers in one field each, or packed into one.
+  /// Reads numbers in one field each, or packed into one.
   template <class Number>
   static void get_numbers(protozero::pbf_reader& from, std::vector<Number>& into) {
     if (from.wire_type() == protozero::pbf_wire_type::varint) {
@@ -256,11 +256,11 @@ class pprof_importer {
     if (text(key) == "device") device = text(value);
   }
 
-  /// A sample is of several blocks, whose sizes only their sum tells.
+  /// A sample represents several blocks, of which only the total size is known.
   void add_blocks(std::int64_t bytes, std::int64_t count, std::string_view kind, std::string_view device,
                   const std::vector<std::uint64_t>& places) {
     std::uint64_t blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1));
-    if (blocks > most_blocks_of_sample || blocks_ + blocks > most_pprof_blocks) {
+    if (blocks > max_blocks_of_sample || blocks_ + blocks > max_pprof_blocks) {
       work_.not_understood("samples of very many blocks, which are shown as one", 1);
       blocks = 1;
     }
@@ -300,7 +300,7 @@ class pprof_importer {
     return row.id;
   }
 
-  /// The innermost place comes first.
+  /// The innermost location comes first.
   trace::stack_id stack_of(const std::vector<std::uint64_t>& places) {
     constexpr std::size_t deepest_stack = 2048;
     std::uint64_t at = 0;
@@ -309,7 +309,7 @@ class pprof_importer {
     for (std::size_t i = first; i-- > 0;) {
       const auto known = locations_.find(places[i]);
       if (known == locations_.end() || known->second.empty()) {
-        work_.not_understood("frames whose place is not in the file");
+        work_.not_understood("frames whose location is not in the file");
         continue;
       }
       for (std::size_t line = known->second.size(); line-- > 0;) at = child(at, frame_of(known->second[line]));
@@ -335,8 +335,8 @@ class pprof_importer {
   }
 
   std::uint64_t child(std::uint64_t parent, std::uint64_t frame) {
-    if (stacks_.size() >= most_pprof_stacks && !stacks_.contains({parent, frame})) {
-      work_.not_understood("frames of more stacks than memory may hold");
+    if (stacks_.size() >= max_pprof_stacks && !stacks_.contains({parent, frame})) {
+      work_.not_understood("frames of stacks beyond the memory limit");
       return parent;
     }
     const auto [known, fresh] = stacks_.try_emplace({parent, frame}, stacks_.size() + 1);

@@ -2,12 +2,14 @@
 
 #include <string_view>
 
-/// Recognizes XLA's files, which are protocol buffers without a mark at their begin. Private to core/import.
+/// Recognizes XLA's files, which are protocol buffers without a magic number. Private to core/import.
 namespace sluice::importing {
 
-/// A pprof profile begins with the types of its values: two numbers of texts each.
+/// Returns true if `head` is the start of a pprof profile: the types of its values, each of which is two string
+/// numbers.
 [[nodiscard]] bool is_pprof_head(std::string_view head);
-/// An XSpace begins with a plane, whose name is "/host:CPU", "/device:GPU:0", "Task Environment" or the like.
+/// Returns true if `head` is the start of an XSpace: a plane named "/host:CPU", "/device:GPU:0", "Task Environment" or
+/// similar.
 [[nodiscard]] bool is_xspace_head(std::string_view head);
 
 }  // namespace sluice::importing

@@ -14,7 +14,7 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t longest_xplane_event = std::size_t{1} << 20, longest_xplane_name = std::size_t{64} << 10;
-constexpr std::size_t most_xplane_names = std::size_t{200} << 20;  // Bytes.
+constexpr std::size_t max_xplane_names = std::size_t{200} << 20;  // Bytes.
 
 namespace space_field {
 constexpr std::uint32_t planes = 1, errors = 2, warnings = 3, last_known = 4;
@@ -26,7 +26,7 @@ namespace line_field {
 constexpr std::uint32_t id = 1, name = 2, timestamp = 3, events = 4, display_name = 11;
 }
 
-/// The values of events that importing uses, as the Chrome trace names them too.
+/// The values of events that the importer uses; the Chrome trace has the same names.
 constexpr std::array<std::string_view, 11> used_values = {
     "kernel_details",   "memcpy_details", "Memset_details",  "correlation_id", "context_id", "allocator_name",
     "allocation_bytes", "addr",           "bytes_allocated", "bytes_reserved", "device_id"};
@@ -47,8 +47,8 @@ tl::unexpected<error> xplane_as_json::located(error why, const input& source) co
 
 result<void> xplane_as_json::hold(std::size_t bytes) {
   held_ += bytes;
-  if (held_ <= std::min(work_.memory_bytes(), most_xplane_names)) return {};
-  return fail(error_code::unavailable, "its names take more memory than may be used", {}, {});
+  if (held_ <= std::min(work_.memory_bytes(), max_xplane_names)) return {};
+  return fail(error_code::unavailable, "its names exceed the memory limit", {}, {});
 }
 
 result<void> xplane_as_json::begin() {
@@ -64,7 +64,7 @@ result<void> xplane_as_json::begin() {
   return {};
 }
 
-// --- names ------------------------------------------------------------------------------------------------------------
+// --- names -----------------------------------------------------------------------------------------------------------
 
 result<void> xplane_as_json::read_names(proto_stream& from) {
   for (;;) {
@@ -77,7 +77,7 @@ result<void> xplane_as_json::read_names(proto_stream& from) {
     } else if (((*field)->number == space_field::errors || (*field)->number == space_field::warnings) && is_message) {
       std::string text;
       if (auto read = read_text(from, text); !read) return read;
-      work_.say(trace::severity::warning, "the profiler says: " + text.substr(0, 1000));
+      work_.say(trace::severity::warning, "profiler message: " + text.substr(0, 1000));
     } else if ((*field)->number > space_field::last_known || !is_message) {
       work_.not_understood("fields with the number " + std::to_string((*field)->number), 1, (*field)->offset);
     }
@@ -138,7 +138,8 @@ result<void> xplane_as_json::read_line(proto_stream& from, plane& into) {
   return {};
 }
 
-/// An item of a map: an id, and a message with the name of an event or a value. An event may have another to be shown.
+/// Reads an item of a map: an id, and a message with the name of an event or a value. An event may also have a display
+/// name.
 result<void> xplane_as_json::read_name(proto_stream& from, std::unordered_map<std::int64_t, std::string>& into) {
   constexpr std::uint32_t key = 1, value = 2, name = 2, display_name = 4;
   std::int64_t id = 0;
@@ -169,7 +170,7 @@ result<void> xplane_as_json::read_name(proto_stream& from, std::unordered_map<st
   return {};
 }
 
-// --- the JSON text ----------------------------------------------------------------------------------------------------
+// --- the JSON text ---------------------------------------------------------------------------------------------------
 
 void xplane_as_json::write_text(std::string& to, std::string_view text) {
   to += '"';
@@ -205,7 +206,7 @@ result<std::size_t> xplane_as_json::read(std::span<std::byte> into) {
     try {
       if (auto stepped = step(); !stepped) return located(stepped.error(), *source_);
     } catch (const protozero::exception&) {
-      work_.not_understood("events that are no protocol buffers", 1, fields_->offset());
+      work_.not_understood("events that are not protocol buffers", 1, fields_->offset());
     }
   }
   const std::size_t size = std::min(into.size(), out_.size() - taken_);
@@ -214,7 +215,7 @@ result<std::size_t> xplane_as_json::read(std::span<std::byte> into) {
   return size;
 }
 
-/// Reads on by a field.
+/// Reads the next field.
 result<void> xplane_as_json::step() {
   const auto field = fields_->next();
   if (!field) return tl::unexpected<error>(field.error());
@@ -226,7 +227,7 @@ result<void> xplane_as_json::step() {
     }
     level_ = level::ended;
     out_ += "]}";
-    if (unused_values_ != 0) work_.not_understood("values of events that the model has no place for", unused_values_);
+    if (unused_values_ != 0) work_.not_understood("event values that a recording cannot represent", unused_values_);
     return {};
   }
   if ((*field)->stored != wire_of::length) return {};
@@ -285,7 +286,7 @@ void xplane_as_json::write_event(std::string_view message) {
         break;
     }
   }
-  if (is_sum) return work_.not_understood("sums of events, which have no time", 1, fields_->offset());
+  if (is_sum) return work_.not_understood("aggregated events, which have no time", 1, fields_->offset());
   constexpr std::int64_t longest_ns = INT64_MAX / 4;
   if (of.timestamp < 0 || of.timestamp > longest_ns || offset_ps < 0 || duration_ps < 0) {
     return work_.not_understood("events with an impossible time", 1, fields_->offset());
@@ -299,7 +300,7 @@ void xplane_as_json::write_event(std::string_view message) {
   out_ += ",\"args\":{" + arguments + "}}";
 }
 
-/// Adds a value of an event to the members of a JSON object, if it is of use.
+/// Adds a value of an event to the members of a JSON object, if it is used.
 void xplane_as_json::add_argument(std::string& to, std::string_view message, const plane& in) {
   constexpr std::uint32_t metadata = 1, real = 2, natural = 3, integer = 4, text = 5, reference = 7;
   protozero::pbf_reader from(message.data(), message.size());

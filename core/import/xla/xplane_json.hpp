@@ -15,17 +15,18 @@
 
 namespace sluice::importing {
 
-/// An XSpace (the file xplane.pb of XLA's profiler) as the Chrome trace that XLA's tools make of it, piece by piece, so
-/// that both are read in one way. The names of what happens come behind it in the file, which is read twice. Not
-/// thread-safe.
+/// Converts an XSpace (the file xplane.pb of XLA's profiler), piece by piece, to the Chrome trace that XLA's tools
+/// create from it, so that one importer reads both formats. Names come after the events in an XSpace, so the file is
+/// read twice. Not thread-safe.
 class xplane_as_json {
  public:
-  /// `work`: what is not understood is counted there. Must live as long as this.
+  /// Unknown parts are counted in `work`, which must outlive this object.
   explicit xplane_as_json(job& work) : work_(work) {}
 
-  /// Reads the names. Errors: those of reading; corrupt, with the offset; unavailable, if they take too much memory.
+  /// Reads the names. Errors: those of reading; corrupt, with the offset; unavailable, if the names need too much
+  /// memory.
   [[nodiscard]] result<void> begin();
-  /// The next bytes of the JSON text; 0 at the end.
+  /// Reads the next bytes of the JSON text. Returns their number, or 0 at the end.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
   /// The share of the file that has been read, 0..1.
   [[nodiscard]] double share_read() const { return source_ ? source_->share_read() : 0; }
@@ -38,7 +39,7 @@ class xplane_as_json {
   struct plane {
     std::string name;
     std::vector<line> lines;
-    std::unordered_map<std::int64_t, std::string> events, stats;  ///< Names, by id.
+    std::unordered_map<std::int64_t, std::string> events, stats;  ///< The names of events and of values, keyed by id.
   };
   enum class level : std::uint8_t { file, plane, line, ended };
 
@@ -62,7 +63,7 @@ class xplane_as_json {
   std::vector<plane> planes_;
   std::size_t held_ = 0;
   level level_ = level::file;
-  std::size_t plane_ = 0, line_ = 0;  ///< Those that are read, counted from 1.
+  std::size_t plane_ = 0, line_ = 0;  ///< The numbers of the current plane and line, counted from 1.
   std::uint64_t unused_values_ = 0;
   std::string out_;
   std::size_t taken_ = 0;

@@ -1,18 +1,19 @@
 #pragma once
 
+#include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
-#include "core/timeline/time_range.hpp"
 
-/// For figures that are gathered from indexes of runs: time ranges that follow one another and cover `all_time`.
-namespace sluice::analysis {
+/// Helpers for metrics that are collected from one index after another, each of one run: runs are adjacent time ranges
+/// that together cover `all_time`.
+namespace sluice::index {
 
-/// True for the last run: what lives at its end is never freed.
+/// True if `run` is the last run. Blocks that are live at its end are never freed.
 [[nodiscard]] constexpr bool is_last(time_range run) { return run.end >= all_time.end; }
 
-/// True if the life of the block ends in `run`: it is freed there, or it is never freed and this is the last run. True of
-/// one run for each block. An index of that run knows all of its life and uses without being told what comes later.
+/// True if the block is freed in `run`, or if it is never freed and `run` is the last run. This is true in exactly one
+/// run per block. The index of that run knows the block's whole lifetime and all its uses without reading later runs.
 [[nodiscard]] inline bool ends_in(const block_record& block, time_range run) {
   return block.freed() ? run.holds(block.died) : is_last(run);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -9,7 +9,7 @@
 #include "core/base/sort_runs.hpp"
 #include "core/trace/model/inferred_frames.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 std::string_view category_name(category what) {
   static constexpr auto names = std::to_array<std::string_view>(
@@ -27,23 +27,23 @@ category category_of(std::string_view word) {
 std::string_view words_of(category_reason why) {
   static constexpr auto words = std::to_array<std::string_view>({
       "",
-      "the program said so",
+      "set by the program",
       "first used by a copy from the host",
-      "copied from the host once, then kept over the steps",
-      "made by code that builds or moves a model",
-      "made by code that loads data",
-      "made by an optimizer",
-      "made by the backward pass",
-      "made on the thread of the backward pass",
-      "there before the first step, and kept over the steps",
-      "made in the first step, and kept over the steps",
-      "named by one launch only",
-      "made and freed within a step",
-      "made by a hook of a module",
-      "made by a library for its workspace",
-      "kept, and named by matrix products or convolutions only",
-      "lived for one matrix product or convolution",
-      "kept, and of the size of a workspace",
+      "copied from the host once, then kept across steps",
+      "allocated by code that builds or moves a model",
+      "allocated by code that loads data",
+      "allocated by an optimizer",
+      "allocated by the backward pass",
+      "allocated on the thread of the backward pass",
+      "already present before the first step, and kept across steps",
+      "allocated in the first step, and kept across steps",
+      "used by only one launch",
+      "allocated and freed within a step",
+      "allocated by a module's hook",
+      "allocated by a library as its workspace",
+      "kept, and used only by matrix products or convolutions",
+      "live only during one matrix product or convolution",
+      "kept, with the size of a workspace",
   });
   static_assert(words.size() == category_reason_count);
   return words[static_cast<std::size_t>(why) % words.size()];
@@ -53,8 +53,9 @@ std::string_view words_of(category_reason why) {
 
 namespace {
 
-/// True for native code that requests workspaces of cuBLAS and cuDNN: aten/src/ATen/cuda/{CublasHandlePool,CUDABlas}.cpp and
-/// aten/src/ATen/native/cudnn/{Conv_v7,Conv_v8,ConvShared}.cpp. What they compute, others allocate.
+/// True for native code that requests workspaces for cuBLAS and cuDNN:
+/// aten/src/ATen/cuda/{CublasHandlePool,CUDABlas}.cpp and aten/src/ATen/native/cudnn/{Conv_v7,Conv_v8,ConvShared}.cpp.
+/// The results of these libraries are allocated elsewhere.
 bool makes_workspace(std::string_view function) {
   for (const std::string_view part :
        {"at::cuda::blas::", "CurrentCUDABlasHandle", "CUDABlasLtWorkspace", "getNewWorkspace",
@@ -64,15 +65,15 @@ bool makes_workspace(std::string_view function) {
   return false;
 }
 
-/// True for native code of autograd that runs only in backward passes. `VariableType` and `THPVariable`, of the same
-/// namespace, are in every call; `Function<...>::apply` is the forward pass of an operator of the program's own.
+/// True for native autograd code that only runs in backward passes. `VariableType` and `THPVariable` are in the same
+/// namespace, but they are in every call; `Function<...>::apply` is the forward pass of a custom operator.
 bool runs_backward_natively(std::string_view function) {
   for (const std::string_view part :
        {"torch::autograd::Engine::", "autograd::python::PythonEngine::", "torch::autograd::AccumulateGrad",
         "torch::autograd::Node::", "torch::autograd::PyNode::", "torch::autograd::CppNode<",
         "torch::autograd::CopySlices", "autograd::engine::evaluate_function"})
     if (function.find(part) != std::string_view::npos) return true;
-  // "torch::autograd::generated::MmBackward0::apply(", or the node's name alone.
+  // Matches "torch::autograd::generated::MmBackward0::apply(", and the name of the node alone.
   constexpr std::string_view word = "Backward";
   for (std::size_t at = function.find(word); at != std::string_view::npos; at = function.find(word, at + 1)) {
     const std::size_t behind = function.find_first_not_of("0123456789", at + word.size());
@@ -82,7 +83,7 @@ bool runs_backward_natively(std::string_view function) {
   return false;
 }
 
-/// The mark in a stack that goes on as that of the forward operator.
+/// True for the marker frame of a stack whose outer frames are those of the forward operator.
 bool is_mark_of_backward(std::string_view function) {
   return function.starts_with(trace::inferred_mark) && function.ends_with("the backward of]");
 }
@@ -90,7 +91,7 @@ bool is_mark_of_backward(std::string_view function) {
 bool runs_backward(std::string_view file, std::string_view qualified, std::string_view function) {
   if (function == "backward" || is_mark_of_backward(qualified)) return true;
   if (file.find("torch/autograd/") == std::string_view::npos) return runs_backward_natively(qualified);
-  // torch/autograd has more than passes: modes without gradients, the profiler, `Function.apply`.
+  // torch/autograd contains more than the passes: modes without gradients, the profiler, `Function.apply`.
   return file.ends_with("autograd/__init__.py") || function.find("backward") != std::string_view::npos ||
          qualified.find("Backward") != std::string_view::npos;
 }
@@ -98,10 +99,10 @@ bool runs_backward(std::string_view file, std::string_view qualified, std::strin
 }  // namespace
 
 clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
-  // From Python 3.11 on names are qualified: "Linear.forward".
+  // Since Python 3.11, names are qualified: "Linear.forward".
   const std::size_t dot = qualified.rfind('.');
   const slashed_path path(file);
-  if (is_generated_code(path)) return clue::none;  // All its functions are called alike: "call", "forward".
+  if (is_generated_code(path)) return clue::none;  // All its functions have the same names: "call", "forward".
   file = path.text();
   const std::string_view function = dot == std::string_view::npos ? qualified : qualified.substr(dot + 1);
   const auto in_file = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
@@ -114,7 +115,7 @@ clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
   if (runs_backward(file, qualified, function)) return clue::backward;
   if (in_file("torch/nn/init.py") || in_file("torch/nn/parameter.py")) return clue::model;
   if (in_file("torch/nn/modules/module.py")) {
-    // `Module._apply` implements .to() and .cuda(), with functions of its own. The others call other code.
+    // `Module._apply` implements .to() and .cuda(). The other functions in this file call other code.
     return function == "_apply" ? clue::moved : clue::none;
   }
   if (in_file("torch/nn/modules/"))
@@ -136,10 +137,10 @@ stack_clues::meaning stack_clues::of_frame(trace::frame_id id) {
 
 namespace {
 
-constexpr std::size_t deepest = 2048;  // In a corrupt file, parents may form a cycle.
+constexpr std::size_t deepest = 2048;  // In a corrupt file, the parents of a stack may form a cycle.
 
-/// True if `callee` is a hook: `Module.__call__` of PyTorch runs only these, and `forward`. Libraries have hooks too, but
-/// what these make is of many kinds.
+/// True if `callee` is a hook: PyTorch's `Module.__call__` runs only hooks and `forward`. Hooks of libraries are
+/// excluded, because they allocate for various purposes.
 bool is_hook(const trace::frame_row& callee, const trace::frame_row& caller, const trace::tables& tables) {
   const slashed_path file(tables.text(callee.file));
   const bool called = tables.text(caller.function).find("_call_impl") != std::string_view::npos &&
@@ -151,7 +152,7 @@ bool is_hook(const trace::frame_row& callee, const trace::frame_row& caller, con
 }  // namespace
 
 stack_clues::meaning stack_clues::meaning_of(trace::stack_id stack) {
-  // Walk up to the first stack that is cached or has a clue of its own. All stacks on the way get the same clue.
+  // Walk outwards to the first stack that is cached or has a clue. All stacks on the way get that clue.
   std::vector<std::pair<std::uint64_t, bool>> way;
   meaning found;
   while (stack != trace::stack_id::none && way.size() < deepest) {
@@ -205,8 +206,8 @@ bool stack_clues::in_python(trace::stack_id stack) {
 
 namespace {
 
-/// The sizes of the workspaces that PyTorch gives to cuBLAS (`parseChosenWorkspaceSize` in CublasHandlePool.cpp): on Hopper and
-/// later, and before.
+/// True for the sizes of the workspaces that PyTorch gives to cuBLAS (`parseChosenWorkspaceSize` in
+/// CublasHandlePool.cpp): one size on Hopper and later GPUs, another on earlier GPUs.
 bool has_workspace_size(std::uint64_t bytes) {
   return bytes == (4096 << 10) * 8 || bytes == (4096 << 10) * 2 + (16 << 10) * 8;
 }
@@ -307,7 +308,7 @@ bool judged_alike(const std::map<trace::process_id, process_clues::verdict>& bef
   });
 }
 
-// --- blocks that live alone -----------------------------------------------------------------------------------------
+// --- allocation order -----------------------------------------------------------------------------------------------
 
 void birth_order::add(const block_record& block) {
   const thread_key key{block.process, block.thread};
@@ -320,7 +321,7 @@ void birth_order::add(const block_record& block) {
 
 void birth_order::settle() {
   last_ = nullptr;
-  for (auto& [key, of] : threads_) timeline::sort_runs(of.here, std::less<>());
+  for (auto& [key, of] : threads_) sort_runs(of.here, std::less<>());
 }
 
 bool birth_order::is_alone(const block_record& block) const {
@@ -344,7 +345,7 @@ void birth_order::next_section() {
 
 namespace {
 
-/// Born before the second step begins.
+/// True if `time` is before the second step starts.
 bool early(time_ns time, const step_list* steps) {
   return steps == nullptr || steps->steps.size() < 2 || time < steps->steps[1].span.begin;
 }
@@ -390,7 +391,7 @@ const category_judge::process_facts& category_judge::facts_of(trace::process_id 
 }
 
 bool category_judge::on_backward_thread(const block_record& block) {
-  // Who requested what was there before the recording is not known.
+  // If a block was allocated before the recording, its requester is unknown.
   if (block.thread == trace::thread_id::none && block.born_before()) return false;
   const process_clues::requester by = process_clues::requester_of(birth_of(block), clues_);
   const auto [place, fresh] = backward_.try_emplace({block.process, by}, false);
@@ -420,7 +421,7 @@ bool category_judge::stays(const block_record& block, const process_facts& of) c
     return block.born < only.begin && (!block.freed() || died >= only.end);
   }
   if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
-  return died - block.born > (by_.span.end - of.began) / 2;  // Doubling it instead could overflow.
+  return died - block.born > (by_.span.end - of.began) / 2;  // Doubling the left side instead could overflow.
 }
 
 time_ns category_judge::holds_until(const block_record& block) {
@@ -430,13 +431,14 @@ time_ns category_judge::holds_until(const block_record& block) {
   return lived < (latest_time - of.began) / 2 ? of.began + 2 * lived : latest_time;
 }
 
-/// Why a block of a forward or backward pass is a library's workspace; `none` if it is none. `lasts`: it stays, or is never freed.
+/// Returns why a block of a forward or backward pass is a workspace of a library; `none` if it is not a workspace.
+/// `lasts`: the block stays, or is never freed.
 category_reason category_judge::is_of_library(const block_record& block, const block_touches& used, bool alone,
                                               bool lasts) {
-  constexpr std::uint64_t least_products = 8;  // A result is written by one product and read by a few.
+  constexpr std::uint64_t min_products = 8;  // A result is written by one product and read by only a few.
   if (clues_.in_library(block.stack)) return category_reason::library_stack;
   if (used.as_data || used.replays > 0) return category_reason::none;
-  if (lasts && used.products >= least_products) return category_reason::products_only;
+  if (lasts && used.products >= min_products) return category_reason::products_only;
   const process_clues::birth born = birth_of(block);
   if (lasts && by_.uses_known && used.count() == 0 && has_workspace_size(block.bytes))
     return category_reason::workspace_size;
@@ -517,4 +519,4 @@ std::vector<block_category> categorise(const memory_use& memory, const touch_ind
   return all;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

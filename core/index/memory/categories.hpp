@@ -16,59 +16,65 @@
 #include "core/index/work/steps.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Infers what a framework's blocks are for. Tags set by the program are exact; all else must be shown as inferred.
+/// Infers the purpose of a framework's blocks. Tags set by the program are exact; all other categories must be shown as
+/// inferred.
 ///
-/// The first matching rule wins. "Stack" means the innermost frame with a clue (see `clue`). "Stays": the block lives
-/// over the beginning of two steps or more (without known steps: over half of the time from the process's first block
-/// on). "Early": born before the second step (without known steps: always). "Backward thread": named pt_autograd_* by
-/// PyTorch, or a thread that allocates but never runs Python, in a process whose other threads do. A snapshot of PyTorch
-/// names no threads: there a block without Python frames is of the backward thread, if some stack of the process is
-/// backward and the block was born in the recording. "A network": the process has a backward thread, or some stack with a clue, or the recording names operators of
-/// networks ("aten::linear"), as torch.profiler's traces do. "A library's": cuBLAS and cuDNN take scratch memory for a thread,
-/// and keep it or free it after one call. Such a block
-///   - was requested by code of PyTorch that makes workspaces (`stack_clues::in_library`), or
-///   - stays or is never freed, and is named by eight or more matrix products or convolutions and no other kernel that does
-///     more than fill, nor by a copy, or
-///   - is named by such kernels only, and no other block of its thread was born while it lived: no result was made of it, or
-///   - stays or is never freed, has a workspace's size, is not known to be read, and is the first such block of its thread or is
-///     never named where uses are recorded.
+/// The first matching rule applies. "Stack" means the innermost frame with a clue (see `clue`). "Stays": the block is
+/// live at the start of at least two steps; if no steps are known, it is live for over half of the time from the
+/// process's first block on. "Early": allocated before the second step; if no steps are known, always true. "Backward
+/// thread": a thread that PyTorch has named pt_autograd_*, or a thread that allocates but never runs Python, in a
+/// process with other threads that do. A PyTorch snapshot has no thread names: there, a block without Python frames
+/// counts as allocated by the backward thread if some stack of the process is backward and the block was allocated
+/// during the recording. "A network": the process has a backward thread or a stack with a clue, or the recording
+/// contains the names of network operators ("aten::linear"), as traces of torch.profiler do. "A library's": cuBLAS and
+/// cuDNN allocate scratch memory for a thread, and keep it or free it after one call. Such a block
+///   - was requested by PyTorch code that creates workspaces (`stack_clues::in_library`), or
+///   - stays or is never freed, and is used by eight or more matrix products or convolutions, by no other kernel that
+///     does more than fill, and by no copy, or
+///   - is used only by such kernels, and its thread allocated no other block while it was live: no result was computed
+///     from it, or
+///   - stays or is never freed, has a workspace's size, is not known to be read, and is the first such block of its
+///     thread or is never used although uses are recorded.
 ///
 ///   1 the stack moves a model (Module._apply)     weight
-///     the stack makes a model                     stays, or is never freed: weight; else workspace
+///     the stack creates a model                   stays, or is never freed: weight; else workspace
 ///   2 a copy from the host is its first use       weight if it stays, is early, and the last copy is in the first
 ///                                                 step; else input
 ///   3 the stack loads data                        input
 ///   4 the stack is an optimizer's                 stays, or is never freed: optimizer state; else workspace
 ///   - the program's own hook of a module          activation
-///   5 the stack, or else the thread, is backward  a library's: workspace; stays: gradient; used only once: workspace; else
-///                                                 gradient
+///   5 the stack, or else the thread, is backward  a library's: workspace; stays: gradient; used only once: workspace;
+///                                                 else gradient
 ///   - no network                                  no category
-///   6 born in a module's forward pass             a library's, or stays: workspace (made at a library's first call); without
-///                                                 known steps, what stays is an activation
-///   7 stays, born before the first step           weight
-///   8 stays, early                                with stacks: workspace (made at a library's first call); without,
-///                                                 born after a backward thread's first block: optimizer state; else
-///                                                 workspace
+///   6 allocated in a module's forward pass        a library's, or stays: workspace (allocated at a library's
+///                                                 first call); without known steps, a block that stays is an
+///                                                 activation
+///   7 stays, allocated before the first step      weight
+///   8 stays, early                                with stacks: workspace (allocated at a library's first call);
+///                                                 without, allocated after a backward thread's first block:
+///                                                 optimizer state; else workspace
 ///   9 used only once (one launch or copy), or
-///     a library's that lived for one call         workspace
+///     a library's, used in only one call          workspace
 ///  10 otherwise                                   activation
 ///
-/// Known errors. Gradients of activations count as gradients: only their short lives tell them from those of weights. A
-/// result that is never read counts as workspace. Gradients summed up over several steps look like any block that
-/// stays. Model buffers made in the first step count as workspace. Without touches (rules 2, 5, 8) scratch memory
-/// counts as activation or gradient. Without stacks, an optimizer's temporary blocks count as activations, and weights
-/// made in the first step as workspace; gradients that stay and of which products are the only known use, too. Blocks of CuPy, RMM and Numba need a tag to get a category.
-namespace sluice::analysis {
+/// Known errors. Gradients of activations count as gradients: only their short lifetimes distinguish them from
+/// gradients of weights. A result that is never read counts as a workspace. Gradients accumulated over several steps
+/// are treated like any block that stays. Model buffers created in the first step count as workspaces. If touches are
+/// not recorded (rules 2, 5, 8), scratch memory counts as an activation or a gradient. If stacks are not recorded, an
+/// optimizer's temporary blocks count as activations; weights created in the first step count as workspaces, and so do
+/// gradients that stay and whose only known uses are products. Blocks of CuPy, RMM and Numba need a tag to get a
+/// category.
+namespace sluice::index {
 
 enum class category : std::uint8_t { none, weight, gradient, optimizer_state, activation, input, workspace };
 inline constexpr std::size_t category_count = 7;
 
-/// Returns the category's name: "weight", ..., "not categorised". Tags use the same words.
+/// Returns the category's name: "weight", ..., "not categorised". Tags use the same names.
 [[nodiscard]] std::string_view category_name(category what);
-/// Returns the category of that name; `category::none` for an unknown word.
+/// Returns the category called `word`; `category::none` if no category has that name.
 [[nodiscard]] category category_of(std::string_view word);
 
-/// The reason why a block has its category.
+/// The reason why a block was assigned its category.
 enum class category_reason : std::uint8_t {
   none,
   tag,
@@ -90,43 +96,44 @@ enum class category_reason : std::uint8_t {
   workspace_size,
 };
 inline constexpr std::size_t category_reason_count = 18;
-/// A description for people, such as "made by an optimizer".
+/// Describes the reason to the user, for example "made by an optimizer".
 [[nodiscard]] std::string_view words_of(category_reason why);
 
 struct block_category {
   category what = category::none;
   category_reason why = category_reason::none;
   [[nodiscard]] bool exact() const { return why == category_reason::tag; }
-  /// True for what a library keeps for itself: no program can give it back between two uses.
+  /// True for memory that a library keeps for itself. The program cannot free such memory between two uses.
   [[nodiscard]] bool kept_by_library() const {
     return why == category_reason::library_stack || why == category_reason::products_only ||
            why == category_reason::workspace_size;
   }
 };
 
-/// What the code that requests a block appears to be doing.
+/// What the code that requests a block appears to do.
 enum class clue : std::uint8_t {
   none,
   forward,
   backward,
   optimizer,
-  model,  ///< Makes a model.
-  moved,  ///< Moves one, or makes it of another type.
+  model,  ///< Creates a model.
+  moved,  ///< Moves a model, or converts it to another type.
   data,
-  hook  ///< A hook of a module: a function of the program's own, other than `forward`, that the module's call calls.
+  hook  ///< A hook of a module: a function of the program, other than `forward`, that runs when the module is called.
 };
 
-/// Finds the clue of a stack: that of its innermost frame that has one, or is a hook. Caches results; O(1) amortized.
+/// Finds the clue of a stack: the clue of the innermost frame that has one. Caches results; O(1) amortized.
 class stack_clues {
  public:
   explicit stack_clues(const trace::tables& tables) : tables_(tables) {}
   [[nodiscard]] clue of(trace::stack_id stack) { return meaning_of(stack).says; }
-  /// True if, inside of the frame with the clue, code of PyTorch makes a workspace for cuBLAS or cuDNN.
+  /// True if the stack contains, inside the frame with the clue, PyTorch code that creates a workspace for cuBLAS or
+  /// cuDNN.
   [[nodiscard]] bool in_library(trace::stack_id stack) { return meaning_of(stack).library; }
-  /// True if any frame is a Python frame.
+  /// True if the stack contains a Python frame.
   [[nodiscard]] bool in_python(trace::stack_id stack);
-  /// The clue of one frame: Python code by file and function, native code by function name, and ranges of torch.profiler,
-  /// which imported traces have for frames, by their name.
+  /// Returns the clue of one frame. Python frames are recognized by file and function, native frames by function name,
+  /// and torch.profiler ranges, which imported traces use as frames, by range name.
   [[nodiscard]] static clue of_frame(std::string_view file, std::string_view function);
 
  private:
@@ -142,12 +149,13 @@ class stack_clues {
   std::unordered_map<std::uint64_t, meaning> frames_;
 };
 
-/// Facts about whole processes and threads. Blocks may be added in any order; memory does not grow with their number.
+/// Facts about whole processes and threads. Blocks may be added in any order. Memory use does not depend on the number
+/// of blocks.
 class process_clues {
  public:
   explicit process_clues(const trace::tables& tables) : tables_(tables), clues_(tables) {}
 
-  /// A block of a layer that holds tensors.
+  /// A block of a layer that holds tensors, as it was allocated.
   struct birth {
     trace::process_id process{};
     trace::thread_id thread{};
@@ -155,85 +163,89 @@ class process_clues {
     trace::stack_id stack{};
     time_ns born = 0;
     std::uint64_t bytes = 0;
-    bool before = false;  ///< Before the recording: then nothing is known of its stack.
+    bool before = false;  ///< Allocated before the recording started, so its stack is unknown.
   };
   void add(const birth& of);
 
-  /// True if a stack of any block of the process has a clue.
+  /// True if any block of the process has a stack with a clue.
   [[nodiscard]] bool stacks(trace::process_id process) const;
-  /// Who requests a block: a thread, or where none is known, what runs Python and what does not.
+  /// The code that requested a block: a thread. If the thread is unknown, only whether that code runs Python is known.
   struct requester {
     trace::thread_id thread{};
-    bool without_python = false;  ///< Only if no thread is known.
+    bool without_python = false;  ///< The code runs no Python. Only set if no thread is known.
     friend auto operator<=>(const requester&, const requester&) = default;
   };
   [[nodiscard]] static requester requester_of(const birth& of, stack_clues& clues) {
     return {of.thread, of.thread == trace::thread_id::none && !of.before && !clues.in_python(of.stack)};
   }
-  /// True if it runs backward passes: by the thread's name, or because it runs no Python in a process that does.
+  /// True if the requester runs backward passes: its thread has a name that says so, or it runs no Python although its
+  /// process does.
   [[nodiscard]] bool on_backward_thread(trace::process_id process, const requester& by) const;
-  /// True if the block is the first of its requester, stream and size, and has the size of a workspace of cuBLAS.
+  /// True if the block has the size of a cuBLAS workspace, and is the first block with its requester, stream and size.
   [[nodiscard]] bool is_first_of_workspace_size(const birth& of, const requester& by) const;
-  /// Birth of the first block of a backward thread; unknown_time if there is none. O(threads).
+  /// Returns when the first block of a backward thread was allocated; unknown_time if there is none. O(threads).
   [[nodiscard]] time_ns backward_began(trace::process_id process) const;
-  /// Birth of the process's first block; unknown_time if it has none. O(threads).
+  /// Returns when the process's first block was allocated; unknown_time if it has no blocks. O(threads).
   [[nodiscard]] time_ns began(trace::process_id process) const;
 
-  /// The last is the block's bytes.
+  /// The last element is the block's size in bytes.
   using workspace_key = std::tuple<requester, trace::stream_id, std::uint64_t>;
-  /// What this says of a process, by which blocks are judged.
+  /// The facts about a process that decide the categories of its blocks.
   struct verdict {
     bool stacks = false;
     time_ns backward_began = trace::unknown_time;
     time_ns began = trace::unknown_time;
-    std::map<requester, bool> backward;  ///< Each that requests a block: it runs backward passes.
+    std::map<requester, bool> backward;  ///< For each requester of blocks, whether it runs backward passes.
     std::map<workspace_key, time_ns> workspaces;
   };
-  /// Of all processes with a block. O(threads).
+  /// Returns the verdict on each process that has a block. O(threads).
   [[nodiscard]] std::map<trace::process_id, verdict> verdicts() const;
 
  private:
   struct process_facts {
     bool stacks = false;
-    bool python = false;          ///< Some block's stack has a Python frame.
-    bool backward_stack = false;  ///< Some block's stack is backward.
+    bool python = false;          ///< The stack of some block has a Python frame.
+    bool backward_stack = false;  ///< The stack of some block is backward.
     std::map<requester, time_ns> first_births;
-    std::map<workspace_key, time_ns> workspaces;  ///< First births of blocks that have the size of a workspace.
+    std::map<workspace_key, time_ns> workspaces;  ///< First allocation times of blocks that have the size of a
+                                                  ///< workspace.
   };
   const trace::tables& tables_;
   stack_clues clues_;
   std::map<trace::process_id, process_facts> processes_;
-  std::unordered_map<std::uint64_t, bool> python_threads_;  ///< By thread: some block's stack has a Python frame.
+  std::unordered_map<std::uint64_t, bool> python_threads_;  ///< Keyed by thread: whether the stack of one of its blocks
+                                                            ///< has a Python frame.
 };
 
 [[nodiscard]] inline process_clues::birth birth_of(const block_record& block) {
   return {block.process, block.thread, block.stream, block.stack, block.born, block.bytes, block.born_before()};
 }
 
-/// The clues of all blocks that are tensors. O(blocks).
+/// Returns the clues of all blocks that hold tensors. O(blocks).
 [[nodiscard]] process_clues clues_of(const memory_use& memory, const trace::tables& tables);
 
-/// The inputs of `category_judge`. Everything referred to must outlive the judge.
+/// The inputs of `category_judge`. Everything that they refer to must outlive the judge.
 struct category_evidence {
   const process_clues& clues;
   const std::map<trace::process_id, step_list>& steps;
-  const std::unordered_map<std::uint64_t, trace::string_id>& tags;  ///< Category tags, by id of the allocation event.
+  const std::unordered_map<std::uint64_t, trace::string_id>& tags;  ///< Category tags, keyed by the id of the
+                                                                    ///< allocation event.
   const trace::tables& tables;
   time_range span;          ///< Time range of the whole recording.
-  bool uses_known = false;  ///< The recording has touches.
+  bool uses_known = false;  ///< The recording contains touches.
 };
 
-/// The births of some blocks that are tensors, to tell which live while no other block of their thread is born. Blocks that
-/// come section after section, in order of time, are added to those of the sections before.
+/// The allocation times of some tensor blocks. Finds the blocks during whose lifetimes their thread allocated no other
+/// block. Add sections in order of time.
 class birth_order {
  public:
-  /// Call for each block that is born in the section, before any question, then `settle`.
+  /// Call for each block allocated in the section, then call `settle` before any query.
   void add(const block_record& block);
   void settle();
-  /// True if no other block of the thread was born from this block's birth to its end. It must have ended in this section.
-  /// O(log blocks).
+  /// True if the block's thread allocated no other block during the block's lifetime. The block must have been freed in
+  /// the current section. O(log blocks).
   [[nodiscard]] bool is_alone(const block_record& block) const;
-  /// Forgets all of this section but each thread's last birth.
+  /// Starts the next section: discards everything about the current one except each thread's last allocation.
   void next_section();
 
  private:
@@ -241,35 +253,37 @@ class birth_order {
   using birth = std::pair<time_ns, trace::block_id>;
   struct of_thread {
     std::vector<birth> here;
-    birth before{-latest_time - 1, {}};  ///< The last one of earlier sections.
+    birth before{-latest_time - 1, {}};  ///< The thread's last allocation in earlier sections.
   };
   std::map<thread_key, of_thread> threads_;
-  of_thread* last_ = nullptr;  ///< Between `add` and `settle`: the next block usually is of the same thread.
+  of_thread* last_ = nullptr;  ///< The thread of the last added block, because the next block usually has the same
+                               ///< thread. Null after `settle`.
   thread_key last_key_;
 };
 
-/// Determines a block's category from its whole life and all of its uses. O(log steps) per block. Not thread-safe.
+/// Determines a block's category from its whole lifetime and all its uses. O(log steps) per block. Not thread-safe.
 class category_judge {
  public:
   explicit category_judge(const category_evidence& by);
-  /// `alone`: see `birth_order::is_alone`; it matters only if `asks_if_alone`.
+  /// `alone`: the result of `birth_order::is_alone`, which matters only if `asks_if_alone` is true.
   [[nodiscard]] block_category of(const block_record& block, const block_touches& uses, bool alone);
   [[nodiscard]] static bool asks_if_alone(const block_record& block, const block_touches& uses);
-  /// The least end of a longer recording at which `of` may judge a block that was freed otherwise, if all other evidence
-  /// stays; `latest_time` if none may. O(1).
+  /// If the recording were longer and all other evidence stayed the same, `of` could return another category for a
+  /// freed block. Returns the earliest end of the recording for which that may happen; `latest_time` if there is none.
+  /// O(1).
   [[nodiscard]] time_ns holds_until(const block_record& block);
-  /// Part of the evidence: some text of the recording is the name of a network's operator.
+  /// True if some text in the recording is the name of a network operator. Part of the evidence.
   [[nodiscard]] bool names_operators() const { return names_operators_; }
-  /// Part of the evidence, too.
+  /// True if uses of blocks are known. Part of the evidence.
   [[nodiscard]] bool uses_known() const { return by_.uses_known; }
 
  private:
-  /// Facts about a process, looked up once.
+  /// Facts about a process, cached on first use.
   struct process_facts {
     const step_list* steps = nullptr;
     bool stacks = false;
     time_ns backward_began = trace::unknown_time;
-    time_ns began = 0;  ///< Birth of the first block.
+    time_ns began = 0;  ///< Allocation time of the first block.
   };
   [[nodiscard]] bool is_network(const process_facts& of) const {
     return of.stacks || of.backward_began != trace::unknown_time || names_operators_;
@@ -283,24 +297,25 @@ class category_judge {
 
   const category_evidence by_;
   stack_clues clues_;
-  const bool names_operators_;  ///< Some text of the recording is the name of a network's operator.
+  const bool names_operators_;  ///< Some text of the recording is the name of a network operator.
   std::map<trace::process_id, process_facts> processes_;
   std::map<std::pair<trace::process_id, process_clues::requester>, bool> backward_;
-  std::unordered_map<std::uint64_t, bool> foreign_;  ///< By the id of a block's name: it is of another framework.
+  std::unordered_map<std::uint64_t, bool> foreign_;  ///< Keyed by the id of a block's name: whether the block belongs
+                                                     ///< to another framework.
 };
 
-/// True if all that was known `before` about processes is `now` the same; others may have come.
+/// True if `now` contains every verdict in `before`, unchanged. `now` may have more processes.
 [[nodiscard]] bool judged_alike(const std::map<trace::process_id, process_clues::verdict>& before,
                                 const std::map<trace::process_id, process_clues::verdict>& now);
 
-/// The category of each block, by position in `memory.blocks()`. O(blocks * log steps).
+/// Returns the category of each block, indexed by position in `memory.blocks()`. O(blocks * log steps).
 [[nodiscard]] std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches,
                                                      const process_clues& clues,
                                                      const std::map<trace::process_id, step_list>& steps,
                                                      const std::unordered_map<std::uint64_t, trace::string_id>& tags,
                                                      const trace::tables& tables, time_range span);
 
-/// True if blocks of the layer are tensors, whose categories are inferred if they have no tag.
+/// True if the layer's blocks hold tensors. The category of such a block is inferred if the block has no tag.
 [[nodiscard]] constexpr bool holds_tensors(trace::layer layer) { return layer == trace::layer::framework; }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -4,7 +4,7 @@
 
 #include "core/trace/model/driver_results.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 void fault_index::add(const trace::attribute_event& row, const trace::tables& tables) {
   const std::string_view key = tables.text(row.key);
@@ -39,7 +39,7 @@ void fault_index::add(const trace::alloc_failed_event& row) {
 std::vector<gpu_fault> fault_index::faults() const {
   std::vector<gpu_fault> all;
   for (const auto& [event, fault] : by_event_) {
-    if (fault.error == 0) continue;  // Not a fault, or its other attributes are still to come.
+    if (fault.error == 0) continue;  // The message is not about a fault, or its other attributes have not arrived yet.
     gpu_fault& one = all.emplace_back(fault);
     std::stable_sort(one.launches.begin(), one.launches.end(),
                      [](const fault_launch& a, const fault_launch& b) { return a.time > b.time; });
@@ -52,4 +52,4 @@ std::vector<gpu_fault> fault_index::faults() const {
   return all;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -5,30 +5,33 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/timeline/time_range.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// GPU faults as the recorder reports them: a message whose attributes give the error ("gpu fault"), the call that
-/// first saw it and its stream ("seen by"), and the last launches before it ("launched before", each with its stream).
-namespace sluice::analysis {
+/// GPU faults, as the recorder reports them: a message with attributes for the error ("gpu fault"), the call that first
+/// returned the error and its stream ("seen by"), and the last launches before that call with their streams ("launched
+/// before").
+namespace sluice::index {
 
 struct fault_launch {
-  time_ns time = 0;           ///< Entry of the launching call.
+  time_ns time = 0;           ///< When the launching call was entered.
   trace::string_id kernel{};  ///< None if unknown.
   trace::stream_id stream{};
 };
 
 struct gpu_fault {
   trace::event_id event{};  ///< The message's event.
-  time_ns time = 0;         ///< Entry of the call that first saw it. The fault itself happened earlier.
+  time_ns time = 0;         ///< When the call that first returned the error was entered. The fault itself happened
+                            ///< earlier.
   trace::process_id process{};
   trace::thread_id thread{};
   std::int64_t error = 0;
   trace::string_id call{};
-  trace::stream_id stream{};           ///< The call's stream; none if it has none.
-  std::vector<fault_launch> launches;  ///< The latest first.
-  std::uint64_t calls_after = 0;       ///< All calls of the process that failed with a GPU fault, including the first.
+  trace::stream_id stream{};           ///< The stream of that call; none if the call has no stream.
+  std::vector<fault_launch> launches;  ///< Latest first.
+  std::uint64_t calls_after = 0;       ///< The number of calls of the process that failed with a GPU fault, including
+                                       ///< the first.
 };
 
 /// Collects GPU faults. Rows may be added in any order.
@@ -43,7 +46,7 @@ class fault_index {
 
  private:
   std::unordered_map<std::uint64_t, gpu_fault> by_event_;
-  std::unordered_map<std::uint64_t, std::uint64_t> failed_;  ///< Failed calls by process.
+  std::unordered_map<std::uint64_t, std::uint64_t> failed_;  ///< The number of failed calls, keyed by process.
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 std::uint64_t taken_by(const block_record& block) { return std::max(block.bytes, block.reserved_bytes); }
@@ -14,7 +14,8 @@ mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const s
   std::vector<std::size_t> mappings;
   for (const std::size_t at : live)
     if (is_mapped_piece(blocks[at])) mappings.push_back(at);
-  // Of one reservation, or of one pool where that is not known: what another one happens to lie beside is not the same segment.
+  // Identifies the reservation of a mapping or, if that is unknown, its pool. Adjacent mappings belong to the same
+  // segment only if these are the same.
   const auto segment = [&](std::size_t at) {
     const block_record& b = blocks[at];
     return std::tuple(b.process, b.device, b.kind, b.parent, b.pool, b.stream);
@@ -44,4 +45,4 @@ std::uint64_t mapped_runs::bytes_of(std::size_t at) const {
   return known == bytes_.end() ? taken_by(blocks_[at]) : known->second;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

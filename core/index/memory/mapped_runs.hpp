@@ -8,24 +8,27 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/trace/model/mapping_flags.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
-/// True if a block is memory that the program mapped at an address of its choice, piece by piece.
+/// True if the block is a piece of memory that the program mapped at an address of its choice.
 [[nodiscard]] constexpr bool is_mapped_piece(const block_record& block) {
   return block.layer == trace::layer::driver &&
          (block.kind == trace::memory_kind::mapping || (block.flags & trace::mapped_piece) != 0);
 }
 
-/// Groups adjacent mappings into runs: a run is one contiguous segment. A segment that grows by mapping more memory
-/// behind it (PyTorch's expandable segments, virtual-memory pools) can hold blocks that span several mappings.
+/// Groups adjacent mappings into runs. A run is one contiguous segment: a segment that grows by mapping more memory
+/// after its end (PyTorch's expandable segments, virtual-memory pools) can hold blocks that span several mappings.
 class mapped_runs {
  public:
-  /// `live`: positions in `blocks` of the blocks live at one moment. `blocks` must outlive this. O(live * log live).
+  /// `live`: positions in `blocks` of the blocks that are live at one moment. `blocks` must outlive this object. O(live
+  /// * log live).
   mapped_runs(std::span<const block_record> blocks, std::span<const std::size_t> live);
 
-  /// Returns the position of the first mapping in the run of the block at `at`; `at` if the block is no mapping. O(1).
+  /// Returns the position of the first mapping in the run that contains the block at position `at`; `at` itself if the
+  /// block is not a mapping. O(1).
   [[nodiscard]] std::size_t first_of(std::size_t at) const;
-  /// Returns the bytes that a block takes; for the first mapping of a run, the bytes of the whole run. O(1).
+  /// Returns the size of the block at position `at`. For the first mapping of a run, returns the size of the whole run.
+  /// O(1).
   [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const;
 
  private:
@@ -34,9 +37,9 @@ class mapped_runs {
   std::unordered_map<std::size_t, std::uint64_t> bytes_;
 };
 
-/// True if blocks of this kind have memory at an address: reservations have no memory, physical memory has no address.
+/// False for reservations, which are addresses without memory, and for physical memory, which has no address.
 [[nodiscard]] constexpr bool is_memory_at_an_address(trace::memory_kind kind) {
   return kind != trace::memory_kind::reservation && kind != trace::memory_kind::physical;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <tuple>
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
-/// More than any machine has. Keeps sums exact in a double.
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
+/// More bytes than any machine has. With this limit, sums stay exact in a double.
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 52;
 
-double real_of(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, most_bytes)); }
+double real_of(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, max_bytes)); }
 
-/// Bytes of the device that a driver's pool holds, used or not: what was sampled last, and at least what its blocks use.
+/// Returns how many bytes of the device a driver's pool holds, whether used or not: the last sample, but at least the
+/// bytes of the pool's blocks.
 double held_by(const pool_use& pool, time_ns time) {
   const double used = pool.blocks.at(time);
   return pool.reserved.empty() ? used : std::max(used, pool.reserved.at(time));
@@ -42,7 +43,8 @@ void memory_use::count(const block_record& block, time_ns time, double sign) {
   if (block.pool == trace::pool_id::none) return;
   pool_use& pool = last_pool_.in(pools_, block.pool);
   if (block.layer == trace::layer::driver) {
-    // The pool's reserved bytes must not be added to the driver's blocks, in the past either.
+    // The pool's reserved bytes must not be added to the driver's blocks, not even at earlier times. So recompute from
+    // the start.
     if (!pool.has_segments) changed_from_ = -latest_time;
     pool.has_segments = true;
   } else {
@@ -113,9 +115,9 @@ void memory_use::birth(const trace::alloc_event& row, time_ns born) {
   block.name = row.name;
   block.born = bounded(born);
   block.address = row.address;
-  if (row.bytes > most_bytes || row.reserved_bytes > most_bytes) ++malformed_;
-  block.bytes = std::min(row.bytes, most_bytes);
-  block.reserved_bytes = std::min(std::max(row.reserved_bytes, row.bytes), most_bytes);
+  if (row.bytes > max_bytes || row.reserved_bytes > max_bytes) ++malformed_;
+  block.bytes = std::min(row.bytes, max_bytes);
+  block.reserved_bytes = std::min(std::max(row.reserved_bytes, row.bytes), max_bytes);
   block.flags = row.flags;
   block.layer = row.layer;
   block.kind = row.kind;
@@ -132,7 +134,7 @@ void memory_use::add(const trace::alloc_event& row) {
   const std::size_t known = by_id_.find(raw(row.block));
   if (known != id_lookup::none && blocks_[known].allocated) {
     block_record& block = blocks_[known];
-    // A checkpoint may list a block before the chunk with its allocation arrives.
+    // A checkpoint may list a block before the chunk with the block's allocation has arrived.
     if (block.alloc == trace::event_id::none) {
       block.alloc = row.id;
       if (block.born != bounded(row.time)) disputed_.push_back(block.id);
@@ -152,7 +154,7 @@ void memory_use::add(const trace::live_block_event& row) {
   }
   birth(row, row.born);
   if (row.block == trace::block_id::none) return;
-  at(row.block).alloc = row.alloc;  // Its allocation row may follow.
+  at(row.block).alloc = row.alloc;  // The block's allocation row may arrive later.
   if (bounded(row.time) < bounded(row.born)) disputed_.push_back(row.block);
 }
 
@@ -225,7 +227,7 @@ void memory_use::reconcile() {
   std::vector<checkpoint*> usable;
   for (auto& [id, known] : checkpoints_)
     if (known.seen && shows_lost_frees(known.about, known.blocks.size(), losses)) usable.push_back(&known);
-  // If two checkpoints do not list a block, it died by the earlier one.
+  // A block that two checkpoints do not list was freed by the time of the earlier checkpoint.
   std::sort(usable.begin(), usable.end(), [](const checkpoint* a, const checkpoint* b) {
     return std::tuple(a->about.time, a->about.id) < std::tuple(b->about.time, b->about.id);
   });
@@ -277,7 +279,7 @@ void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
   if (!std::is_sorted(of.samples.begin(), of.samples.end(), earlier)) {
     std::sort(of.samples.begin(), of.samples.end(), earlier);
   }
-  // Events come late: the tracked bytes at an earlier sample may have changed since the last call.
+  // Events may arrive late, so the tracked bytes at an earlier sample may have changed since the last call.
   const auto first =
       std::partition_point(of.samples.begin(), of.samples.end(), [&](const auto& s) { return s.time < changed_from_; });
   for (auto at = first; at != of.samples.end(); ++at) {
@@ -292,4 +294,4 @@ void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
   of.untracked.settle();
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

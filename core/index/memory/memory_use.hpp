@@ -12,15 +12,15 @@
 #include "core/base/id_lookup.hpp"
 #include "core/base/id_set.hpp"
 #include "core/base/recent_entry.hpp"
-#include "core/timeline/time_range.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Memory blocks, and the total bytes of blocks over time.
-namespace sluice::analysis {
+/// Memory blocks, and the total of their bytes over time.
+namespace sluice::index {
 
-/// The whole life of a block, or the part of it that was recorded.
+/// The whole lifetime of a block, or the recorded part of it.
 struct block_record {
   trace::block_id id{};
   trace::block_id parent{};
@@ -42,13 +42,14 @@ struct block_record {
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   bool allocated = false;       ///< False while only the block's free has been seen.
-  bool death_inferred = false;  ///< No free event; missing from an exact checkpoint after a loss of events.
+  bool death_inferred = false;  ///< No free event was recorded; the block is missing from an exact checkpoint after a
+                                ///< loss of events.
 
   [[nodiscard]] bool born_before() const { return (flags & trace::born_before) != 0; }
-  /// True if freed after the end of this recording, which is a part of a longer recording.
+  /// True if the block was freed after the end of this recording, which was cut out of a longer one.
   [[nodiscard]] bool freed_after() const { return (flags & trace::freed_after) != 0; }
   [[nodiscard]] bool freed() const { return died != trace::unknown_time; }
-  /// True if the bytes belong to another process and are counted there.
+  /// True if another process owns the bytes. They count for that process.
   [[nodiscard]] bool imported() const { return (flags & trace::ipc_import) != 0; }
   [[nodiscard]] bool live_at(time_ns time) const { return born <= time && (!freed() || died > time); }
   /// True if the block is live at some time in the range.
@@ -66,16 +67,18 @@ struct memory_key {
   }
 };
 
-/// The total that the block counts in.
+/// The key of the total to which the block belongs.
 [[nodiscard]] inline memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
 
-/// A pool's reserved and used bytes. `used` is what pool events report; `blocks` is the sum of the recorded blocks.
+/// A pool's reserved and used bytes. `used` comes from pool events; `blocks` is the total of the pool's recorded
+/// blocks.
 struct pool_use {
   timeline::sample_tree reserved;
   timeline::sample_tree used;
   timeline::level_tree blocks;
-  std::vector<time_ns> times;  ///< Times of the pool's events, unordered.
-  bool has_segments = false;   ///< The pool has driver-layer blocks, which already count its reserved bytes.
+  std::vector<time_ns> times;  ///< Times of the pool's events, unsorted.
+  bool has_segments = false;   ///< The pool consists of driver-layer blocks, whose bytes already include the pool's
+                               ///< reserved bytes.
 };
 
 /// Memory samples of a device, and the curves derived from them.
@@ -94,12 +97,13 @@ struct device_samples {
                                          [](time_ns t, const sample& each) { return t < each.time; });
     return behind == samples.begin() ? nullptr : &*(behind - 1);
   }
-  timeline::sample_tree used;  ///< total - free.
+  timeline::sample_tree used;  ///< The samples' `total` - `free`.
   timeline::sample_tree recorder;
-  timeline::sample_tree untracked;  ///< `used` - `recorder` - driver-layer blocks - what driver pools reserve; >= 0.
+  timeline::sample_tree untracked;  ///< `used` - `recorder` - driver-layer blocks - bytes reserved by driver pools;
+                                    ///< never negative.
 };
 
-/// A checkpoint that lists all live blocks of a process at one time.
+/// A checkpoint with the list of all blocks of a process that are live at one time.
 struct complete_checkpoint {
   trace::process_id process{};
   time_ns time = 0;
@@ -110,15 +114,16 @@ struct complete_checkpoint {
 using first_losses = std::map<trace::process_id, time_ns>;
 void note(const trace::loss_event& row, first_losses& in);
 
-/// True if blocks missing from the checkpoint must have died: it is exact and complete (`listed` is the number of
-/// blocks found for it), and its process lost memory events before it. O(log processes).
+/// True if blocks that the checkpoint does not list must have been freed: the checkpoint is exact and complete
+/// (`listed` is the number of blocks found for it), and the process lost memory events before it. O(log processes).
 [[nodiscard]] bool shows_lost_frees(const trace::checkpoint_event& about, std::size_t listed,
                                     const first_losses& losses);
 
-/// Collects memory events, in any order, and keeps totals that can be queried at any zoom. Not thread-safe.
+/// Collects memory events, in any order, and keeps totals that can be queried at any zoom level. Not thread-safe.
 ///
-/// A block counts from the time the host had it until its free was requested. File content is not trusted: unknown
-/// blocks, second births and ends before begins are counted in `malformed` and ignored.
+/// A block counts from the time the call that allocated it returned until the call that frees it starts. File content
+/// is not trusted: unknown blocks, repeated allocations and ends before starts are counted in `malformed` and otherwise
+/// ignored.
 class memory_use {
  public:
   void add(const trace::alloc_event& row);
@@ -130,56 +135,62 @@ class memory_use {
   void add(const trace::checkpoint_event& row);
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
-  /// Reserves space for `told` blocks known from the file and then `born` other blocks. Call before adding anything.
+  /// Reserves space for `known` blocks known from the file, followed by `born` other blocks. Call before adding
+  /// anything.
   void expect(std::size_t known, std::size_t born) {
     blocks_.reserve(known + born);
     by_id_.expect(known);
   }
-  /// Call after the last known block: the ids of blocks born from now on are consecutive.
+  /// Announces `born` blocks with consecutive ids that will be allocated. Call after the last known block.
   void expect_births(std::size_t born) { by_id_.expect_run(born); }
 
-  /// Applies a checkpoint taken after a loss of events. Blocks of its process that the checkpoint does not list count
-  /// as dead from its time on, unless freed by a row here or in `freed` (all recorded frees). O(blocks * log live).
+  /// Applies a checkpoint taken after a loss of events. A block of the checkpoint's process that it does not list
+  /// counts as freed when the checkpoint was taken, unless a row added here freed it or `freed` (all blocks with a
+  /// recorded free) contains it. O(blocks * log live).
   void infer_deaths(const complete_checkpoint& by, const id_set* freed = nullptr);
 
-  /// Adds a block whose whole life is known from the file; rows about it are then ignored. Call before adding rows.
+  /// Adds a block whose whole lifetime is known from the file. Later rows about the block are ignored. Call before
+  /// adding rows.
   void set_known(const block_record& block);
-  /// Adds a block in the state in which earlier rows left it (allocated, or only freed). Call before adding later rows.
+  /// Adds a block in the state that earlier rows left it in (allocated, or only freed). Call before adding later rows.
   void continue_from(const block_record& block);
-  /// Keeps a total for `key` even without blocks. `highest`: the total's maximum over the whole recording, in bytes.
-  /// `stacks`: some block of this key has a stack.
+  /// Keeps a total for `key` even if it has no blocks. `highest`: the total's maximum over the whole recording, in
+  /// bytes. `stacks`: true if some block with this key has a stack.
   void set_known(const memory_key& key, double highest, bool stacks) {
     use_[key].set_highest(highest);
     if (stacks) with_stacks_.insert(key);
   }
   [[nodiscard]] bool has_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
-  /// Keeps totals for `pool` even without rows. `highest`: the maximum bytes of its blocks; none: no blocks.
+  /// Keeps totals for `pool` even without rows. `highest`: the maximum of its blocks' total bytes; nullopt: it has no
+  /// blocks.
   void set_known(trace::pool_id pool, bool has_segments, std::optional<double> highest);
   /// Adds a sample of a pool from outside the section, such as the last sample before it.
   void set_known(trace::pool_id pool, std::uint64_t reserved, std::uint64_t used, time_ns time, trace::event_id event);
   /// Adds a sample of a device from outside the section, such as the last sample before it.
   void set_known(trace::device_id device, const device_samples::sample& sample);
-  /// Adds a sample of a device's untracked bytes. From then on untracked bytes are no longer computed from blocks.
+  /// Adds a sample of a device's untracked bytes, which are then no longer computed from blocks.
   void set_known_untracked(trace::device_id device, const timeline::sample_step& sample);
 
   /// Updates the totals. Call before any query. O(changes), plus the device samples.
   void settle(const trace::tables& tables);
-  /// Call when a whole snapshot has been added: takes blocks missing from a checkpoint after a loss to have died.
+  /// Call once the whole snapshot has been added: a block missing from a checkpoint after a loss is treated as freed.
   void reconcile();
 
   /// Frees the blocks but keeps the totals. Nothing can be added afterwards.
   void forget_blocks() {
-    blocks_ = std::vector<block_record>();  // `{}` would leave the vector its memory.
+    blocks_ = std::vector<block_record>();  // Assigning `{}` would keep the vector's memory.
     by_id_ = id_lookup();
     deaths_ = std::vector<std::uint32_t>();
   }
 
-  /// All blocks in order of first appearance, blocks known from the file first. Skip blocks whose `allocated` is false.
+  /// All blocks, in order of first appearance; blocks known from the file come first. Skip blocks whose `allocated` is
+  /// false.
   [[nodiscard]] std::span<const block_record> blocks() const { return blocks_; }
-  /// Positions in `blocks` of freed blocks, each once, in the order the frees were added: mostly in order of time.
+  /// Positions in `blocks` of freed blocks, each once, in the order in which the frees were added: mostly in order of
+  /// time.
   [[nodiscard]] std::span<const std::uint32_t> deaths() const { return deaths_; }
   [[nodiscard]] const block_record* find(trace::block_id id) const;
-  /// True if any row refers to the block, even if only a free.
+  /// True if any row refers to the block, even if that row is only a free.
   [[nodiscard]] bool known(trace::block_id id) const { return by_id_.find(raw(id)) != id_lookup::none; }
   [[nodiscard]] const std::map<memory_key, timeline::level_tree>& use() const { return use_; }
   [[nodiscard]] const std::map<trace::pool_id, pool_use>& pools() const { return pools_; }
@@ -187,7 +198,7 @@ class memory_use {
   [[nodiscard]] std::span<const trace::alloc_failed_event> failed() const { return failed_; }
   [[nodiscard]] std::span<const trace::loss_event> losses() const { return losses_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
-  /// Blocks with contradictory rows, unordered; some occur several times.
+  /// Blocks with contradictory rows, unsorted. A block may occur several times.
   [[nodiscard]] std::span<const trace::block_id> disputed() const { return disputed_; }
 
  private:
@@ -198,7 +209,7 @@ class memory_use {
   };
 
   block_record& at(trace::block_id id);
-  /// Marks the block as freed at `time`, according to what is known so far.
+  /// Marks the block as freed at `time`, as far as the rows added so far show.
   void dies(block_record& block, time_ns time) {
     if (!block.freed()) deaths_.push_back(static_cast<std::uint32_t>(&block - blocks_.data()));
     block.died = time;
@@ -233,7 +244,7 @@ class memory_use {
   }
   std::uint64_t malformed_ = 0;
   std::vector<trace::block_id> disputed_;
-  std::set<memory_key> with_stacks_;  ///< Keys given to `set_known` with `stacks`.
+  std::set<memory_key> with_stacks_;  ///< Keys for which `set_known` was called with `stacks`.
   bool untracked_known_ = false;
 };
 
@@ -243,17 +254,17 @@ class memory_use {
          kind == trace::memory_kind::physical;
 }
 
-/// True if bytes of this kind are in host memory, whatever device the call was for.
+/// True if bytes of this kind are in host memory, even if the allocating call names a device.
 [[nodiscard]] constexpr bool is_host_resident(trace::memory_kind kind) {
   return kind == trace::memory_kind::pinned || kind == trace::memory_kind::host;
 }
 
-/// True if the block takes memory of a device that it does not share with a block of another process.
+/// True if the block's device memory is not shared with a block of another process.
 [[nodiscard]] inline bool takes_device_memory(const block_record& block) {
   return block.allocated && !block.imported() && is_device_resident(block.kind) && block.bytes > 0;
 }
 
-/// The bytes of a block as a number that can be subtracted: cut at 2^61, so that sums of a few stay in range.
+/// The block's size as a signed number, limited to 2^61 so that the sum of a few blocks does not overflow.
 [[nodiscard]] inline std::int64_t signed_bytes(const block_record& block) {
   return static_cast<std::int64_t>(std::min(block.bytes, std::uint64_t{1} << 61U));
 }
@@ -261,4 +272,4 @@ class memory_use {
 /// True if the driver manages the pool and its device memory is not already counted in driver-layer blocks.
 [[nodiscard]] bool is_driver_pool(const trace::pool_row& row, bool has_segments);
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -4,9 +4,9 @@
 #include <map>
 #include <tuple>
 
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 imported_memory_builder::imported_memory_builder(const import_owners& links) {
   for (const auto& [import, owner] : links) owners_.try_emplace(raw(owner.alloc));
@@ -18,12 +18,13 @@ void imported_memory_builder::add(const memory_use& from, time_range run, time_r
     if (block.imported() && range.holds(block.born)) imports_.push_back(block);
     if (owners_.empty()) continue;
     const auto wanted = owners_.find(raw(block.alloc));
-    // If a corrupt file has several blocks for one allocation, use the lowest id, in whatever order they come.
+    // A corrupt file may have several blocks for one allocation. Then use the block with the lowest id, whatever their
+    // order.
     if (wanted != owners_.end() && (!wanted->second || block.id < wanted->second->id)) wanted->second = block;
   }
 }
 
-std::vector<imported_memory> imported_memory_builder::figures(const import_owners& links) const {
+std::vector<imported_memory> imported_memory_builder::metrics(const import_owners& links) const {
   std::map<std::tuple<trace::process_id, trace::process_id, trace::layer, trace::memory_kind>, imported_memory> groups;
   for (const block_record& block : imports_) {
     const auto link = links.find(raw(block.alloc));
@@ -49,4 +50,4 @@ bool imported_memory_builder::knows(const import_owners& links) const {
                      [&](const auto& each) { return owners_.contains(raw(each.second.alloc)); });
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

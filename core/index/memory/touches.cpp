@@ -8,7 +8,7 @@
 #include "core/base/lower_case.hpp"
 #include "core/base/sort_runs.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 bool earlier(const touch& a, const touch& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); }
@@ -26,7 +26,7 @@ time_ns enqueued_or(time_ns enqueued, time_ns begin) {
   return bounded(enqueued == trace::unknown_time ? begin : enqueued);
 }
 
-/// How many of the sorted `times` lie in `range`.
+/// Returns how many elements of `times`, which is sorted, are in `range`.
 std::uint64_t count_in(const std::vector<time_ns>& times, time_range range) {
   const auto first = std::lower_bound(times.begin(), times.end(), range.begin);
   return static_cast<std::uint64_t>(std::lower_bound(first, times.end(), range.end) - first);
@@ -48,7 +48,7 @@ bool is_filling_kernel(std::string_view name) {
 bool is_product_kernel(std::string_view name) {
   const std::string lower = lower_case(name);
   const auto has = [&](std::string_view part) { return lower.find(part) != std::string::npos; };
-  // Attention reads its blocks as data. Triton names a kernel after all operators that are fused in it.
+  // Attention kernels read their blocks as data. Triton names a kernel after all operators that are fused in it.
   for (const std::string_view other : {"fmha", "flash", "attention", "triton_poi", "triton_red", "triton_per"})
     if (has(other)) return false;
   for (const std::string_view part :
@@ -161,7 +161,7 @@ void touch_index::add_access(const uses_of_block& of, trace::process_id user, ti
                              access_kind kind) {
   if (!collects_accesses_) return;
   accesses_.push_back({of.block, time, bytes, kind, static_cast<std::uint32_t>(&of - blocks_.data())});
-  // The touches of one launch share its time, and follow one another.
+  // The touches of one launch have the same time and are consecutive.
   auto& [process, works, kernels] = works_of(user);
   if (works.empty() || works.back() != time) works.push_back(time);
   if (kind == access_kind::kernel && (kernels.empty() || kernels.back() != time)) kernels.push_back(time);
@@ -240,7 +240,7 @@ void touch_index::settle() {
   if (accesses_.size() == settled_accesses_) return;
   for (process_works& each : works_) {
     for (std::vector<time_ns>* const times : {&each.works, &each.kernels}) {
-      timeline::sort_runs(*times, std::less<>());
+      sort_runs(*times, std::less<>());
       times->erase(std::unique(times->begin(), times->end()), times->end());
     }
   }
@@ -250,9 +250,9 @@ void touch_index::settle() {
     all_works_.works.insert(all_works_.works.end(), each.works.begin(), each.works.end());
     all_works_.kernels.insert(all_works_.kernels.end(), each.kernels.begin(), each.kernels.end());
   }
-  timeline::sort_runs(all_works_.works, std::less<>());
-  timeline::sort_runs(all_works_.kernels, std::less<>());
-  // Counting sort by block: rows come in order of time, mostly.
+  sort_runs(all_works_.works, std::less<>());
+  sort_runs(all_works_.kernels, std::less<>());
+  // A counting sort by block, because the rows are already mostly in order of time.
   first_access_.assign(blocks_.size() + 1, 0);
   for (const access& each : accesses_) ++first_access_[each.place + 1];
   std::partial_sum(first_access_.begin(), first_access_.end(), first_access_.begin());
@@ -347,4 +347,4 @@ std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {
   return all;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

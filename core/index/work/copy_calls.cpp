@@ -4,7 +4,7 @@
 
 #include "core/index/work/device_work.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 void copy_calls::add(const std::vector<trace::transfer_event>& rows) {
   for (const trace::transfer_event& row : rows) {
@@ -38,4 +38,4 @@ trace::stack_id copy_calls::stack_of(trace::event_id id) const {
   return found == calls_.end() || found->id != id ? trace::stack_id::none : found->stack;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

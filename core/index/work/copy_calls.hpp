@@ -4,12 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "core/timeline/time_range.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
-/// The properties of a copy that are needed to find the call that requested it.
+/// The properties of a copy that identify the call that requested it.
 struct copy_record {
   trace::event_id event{};
   trace::event_id call{};
@@ -18,7 +18,7 @@ struct copy_record {
   time_ns begin = 0;
   time_ns end = 0;  ///< `latest_time` if the copy never ended.
   std::uint64_t bytes = 0;
-  time_ns enqueued = 0;  ///< Entry of the call; `begin` if unknown.
+  time_ns enqueued = 0;  ///< When the call was entered; `begin` if that is unknown.
   trace::stream_id stream{};
   trace::process_id process{};
   trace::memory_kind host_side = trace::memory_kind::unknown;  ///< See `host_side_of`.
@@ -35,7 +35,7 @@ class copy_calls {
   void settle();
 
   [[nodiscard]] std::span<const copy_record> copies() const { return copies_; }
-  /// Returns the stack of an API call; `none` if the call has no stack. Call after `settle`. O(log calls).
+  /// Returns the stack of an API call; none if the call has no stack. Call after `settle`. O(log calls).
   [[nodiscard]] trace::stack_id stack_of(trace::event_id call) const;
 
  private:
@@ -48,4 +48,4 @@ class copy_calls {
   bool sorted_ = true;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

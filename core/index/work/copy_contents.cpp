@@ -9,7 +9,7 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/content_limits.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 auto content_of(const content_copy& c) { return std::tie(c.process, c.device, c.bytes, c.check, c.hash); }
@@ -17,7 +17,7 @@ auto order_of(const content_copy& c) {
   return std::tie(c.process, c.device, c.bytes, c.check, c.hash, c.asked, c.event);
 }
 
-/// Sorts `items`, of which only those from `settled` on are new.
+/// Sorts `items`, of which only the items from position `settled` on are new.
 template <class Item, class Less>
 void sort_in(std::vector<Item>& items, std::size_t& settled, Less less) {
   const auto fresh = items.begin() + static_cast<std::ptrdiff_t>(settled);
@@ -43,7 +43,7 @@ content_copy copy_of(const trace::transfer_event& row) {
   made.source = row.source_address;
   made.destination = row.destination_address;
   made.block = row.destination_block;
-  // A copy from pageable memory has read it when the call returns.
+  // A call that copies from pageable memory returns only after the memory has been read.
   made.asynchronous = row.asynchronous && row.source_kind != trace::memory_kind::host;
   return made;
 }
@@ -68,10 +68,10 @@ void copy_contents::add(const std::vector<trace::transfer_event>& rows) {
     const bool to_host = row.direction == direction::d2h;
     return (to_host || row.direction == direction::h2d) && row.content != trace::content_check::none;
   };
-  // Without content checks, keep nothing.
+  // Without content checks, no copies are kept.
   if (copies_.empty() && std::none_of(rows.begin(), rows.end(), looked_at)) return;
   for (const trace::transfer_event& row : rows) {
-    // Copies to the host that nobody looked at are counted.
+    // Copies to the host are kept even if their content was not checked.
     if (looked_at(row) || row.direction == direction::d2h) copies_.push_back(copy_of(row));
     if (row.direction != direction::d2h || row.destination_address == 0) continue;
     const content_copy written = copy_of(row);
@@ -142,4 +142,4 @@ copy_contents read_contents(const trace::snapshot& from) {
   return made;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -5,7 +5,7 @@
 
 #include "core/timeline/slice_of.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 using timeline::slice_item;
 using trace::direction;
@@ -21,26 +21,26 @@ memory_kind host_side_of(const trace::transfer_event& row) {
   return memory_kind::unknown;
 }
 
-slice_kind slice_kind_of(direction way) {
+timeline::slice_kind slice_kind_of(direction way) {
   switch (way) {
     case direction::h2d:
-      return slice_kind::h2d;
+      return timeline::slice_kind::h2d;
     case direction::d2h:
-      return slice_kind::d2h;
+      return timeline::slice_kind::d2h;
     case direction::p2p:
-      return slice_kind::p2p;
+      return timeline::slice_kind::p2p;
     case direction::h2h:
-      return slice_kind::h2h;
+      return timeline::slice_kind::h2h;
     case direction::d2d:
     case direction::unknown:
       break;
   }
-  return slice_kind::d2d;
+  return timeline::slice_kind::d2d;
 }
 
 void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
   for (const trace::kernel_event& row : rows) {
-    slice_item made = slice_of(row, row.end, slice_kind::kernel, malformed_);
+    slice_item made = slice_of(row, row.end, timeline::slice_kind::kernel, malformed_);
     made.name = row.name;
     if (busy_) {
       device_work& device = devices_[row.device];
@@ -60,7 +60,7 @@ void device_activity_index::add_copy(const direction_key& key, const slice_item&
     work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
   }
   if (made.end != latest_time) {
-    // Sums of whole bytes per second are exact, and fall back to exactly 0.
+    // Sums of whole bytes per second are exact, so they return to exactly 0.
     const double rate = std::round(bandwidth_of(made));
     work.rate.add({made.begin, rate});
     work.rate.add({std::max(made.end, made.begin + 1), -rate});
@@ -84,7 +84,7 @@ void device_activity_index::add(const std::vector<trace::transfer_event>& rows) 
 
 void device_activity_index::add(const std::vector<trace::migration_event>& rows) {
   for (const trace::migration_event& row : rows) {
-    slice_item made = slice_of(row, row.end, slice_kind::migration, malformed_);
+    slice_item made = slice_of(row, row.end, timeline::slice_kind::migration, malformed_);
     made.bytes = row.bytes;
     made.tag = static_cast<std::uint8_t>(memory_kind::managed);
     add_copy({row.device, row.direction}, made);
@@ -93,7 +93,7 @@ void device_activity_index::add(const std::vector<trace::migration_event>& rows)
 
 void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
   for (const trace::memset_event& row : rows) {
-    slice_item made = slice_of(row, row.end, slice_kind::memset, malformed_);
+    slice_item made = slice_of(row, row.end, timeline::slice_kind::memset, malformed_);
     made.bytes = row.bytes;
     if (busy_) {
       device_work& device = devices_[row.device];
@@ -106,8 +106,8 @@ void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
 
 void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
   for (const trace::graph_launch_event& row : rows) {
-    if (row.end == trace::unknown_time) continue;  // Only the call. Its nodes have rows of their own.
-    const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
+    if (row.end == trace::unknown_time) continue;  // Such a launch covers only the call. Its nodes have their own rows.
+    const slice_item made = slice_of(row, row.end, timeline::slice_kind::graph, malformed_);
     if (busy_) devices_[row.device].anything.add(made.begin, made.end);
     add_to_stream(row, made);
   }
@@ -147,4 +147,4 @@ void device_activity_index::settle() {
   }
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -8,14 +8,14 @@
 
 #include "core/base/recent_entry.hpp"
 #include "core/base/saturating.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/timeline/slice_kind.hpp"
 #include "core/timeline/slice_set.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/model/model.hpp"
 
-/// What devices did: kernels, copies, migrations, memsets.
-namespace sluice::analysis {
+/// Work of devices: kernels, copies, migrations, memsets.
+namespace sluice::index {
 
 struct stream_key {
   trace::process_id process{};
@@ -36,25 +36,27 @@ struct direction_key {
   }
 };
 
-/// Transfers in one direction. A slice's `tag` is the memory_kind of the transfer's host side; `unknown` if none.
+/// The transfers in one direction. A slice's `tag` is the memory_kind of the transfer's host side; `unknown` if the
+/// transfer has no host side.
 struct direction_work {
   timeline::slice_set slices;
-  timeline::level_tree rate;  ///< Bytes per second: a transfer's bytes spread evenly over its interval, summed.
+  timeline::level_tree rate;  ///< Bytes per second: each transfer's bytes are spread evenly over its interval, and
+                              ///< simultaneous transfers are added up.
   timeline::coverage busy;
-  std::map<trace::memory_kind, timeline::coverage> parts;  ///< By memory kind of the host side.
+  std::map<trace::memory_kind, timeline::coverage> parts;  ///< Busy times, by the kind of memory on the host side.
 };
 
-/// When a device was busy, and with what.
+/// The busy times of a device, by kind of work.
 struct device_work {
   timeline::coverage kernels;
-  timeline::coverage copies;  ///< Copies and migrations that involve the device.
-  timeline::coverage either;  ///< Kernels or copies. Overlap = kernels + copies - either.
+  timeline::coverage copies;  ///< Copies and migrations to or from the device.
+  timeline::coverage either;  ///< Kernels or copies. Overlap of the two = kernels + copies - either.
   timeline::coverage memsets;
   timeline::coverage anything;
 };
 
-/// Collects device events, in any order. An event without a known end lasts forever; callers cut it at the end of their
-/// time range. Ends before begins are counted in `malformed` and give slices of length 0. Not thread-safe.
+/// Collects device events, in any order. An event without a known end never ends; callers clip it to their time range.
+/// Ends before starts are counted in `malformed` and produce slices of length 0. Not thread-safe.
 class device_activity_index {
  public:
   void add(const std::vector<trace::kernel_event>& rows);
@@ -62,16 +64,17 @@ class device_activity_index {
   void add(const std::vector<trace::migration_event>& rows);
   void add(const std::vector<trace::memset_event>& rows);
   void add(const std::vector<trace::graph_launch_event>& rows);
-  /// For an index of the section that begins at `from`: sets how many lanes (lines of slices) a stream or direction has
-  /// in all the recording, and its highest rate in bytes/s. Returns its slices; add those that run at `from`.
+  /// For an index of the section that starts at `from`: sets the number of lanes that a stream or direction has in the
+  /// whole recording and, for a direction, its highest rate in bytes per second. Returns the slices of the stream or
+  /// direction, to which the caller adds the slices that are running at `from`.
   timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns from);
   timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
   void set_known_kernels(trace::device_id device) { with_kernels_.insert(device); }
-  /// Skips busy times of devices and directions, which will not be queried.
+  /// Omits the busy times of devices and directions, which then must not be queried.
   void leave_out_busy() { busy_ = false; }
   void settle();
 
-  /// True if the device ran kernels at any time of the recording.
+  /// True if the device ran a kernel at any time during the recording.
   [[nodiscard]] bool ran_kernels(trace::device_id device) const;
   [[nodiscard]] const std::map<stream_key, timeline::slice_set>& streams() const { return streams_; }
   [[nodiscard]] const std::map<direction_key, direction_work>& directions() const { return directions_; }
@@ -94,20 +97,20 @@ class device_activity_index {
   recent_entry<std::map<stream_key, timeline::slice_set>> last_stream_;
   recent_entry<std::map<direction_key, direction_work>> last_direction_;
   std::map<trace::device_id, device_work> devices_;
-  std::set<trace::device_id> with_kernels_;  ///< Devices that ran kernels, as told by `set_known_kernels`.
+  std::set<trace::device_id> with_kernels_;  ///< Devices for which `set_known_kernels` was called.
   bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };
 
-/// Bytes per second of one transfer: bytes / (end - begin). Lengths below 1 ns count as 1 ns.
+/// Returns the bytes per second of one transfer: bytes / (end - begin). A length below 1 ns counts as 1 ns.
 [[nodiscard]] double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end);
 [[nodiscard]] inline double bandwidth_of(const timeline::slice_item& transfer) {
   return bandwidth_of(transfer.bytes, transfer.begin, transfer.end);
 }
 
-/// The kind of memory on the host side of a copy; unknown if neither side is host memory.
+/// Returns the kind of memory on the host side of a copy; unknown if neither side is host memory.
 [[nodiscard]] trace::memory_kind host_side_of(const trace::transfer_event& row);
 
-[[nodiscard]] slice_kind slice_kind_of(trace::direction direction);
+[[nodiscard]] timeline::slice_kind slice_kind_of(trace::direction direction);
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

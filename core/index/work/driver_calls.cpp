@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 void driver_calls::add(const trace::alloc_event& row) {
   if (row.layer != trace::layer::driver || row.call_begin == trace::unknown_time || row.call_begin >= row.time) return;
@@ -28,4 +28,4 @@ trace::stack_id wait_stacks::of(trace::event_id sync) const {
   return found == stacks_.end() || found->sync != sync ? trace::stack_id::none : found->stack;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

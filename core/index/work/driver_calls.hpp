@@ -3,23 +3,24 @@
 #include <span>
 #include <vector>
 
-#include "core/timeline/time_range.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
-/// A call that allocates or frees memory of the driver, synchronously: cuMemAlloc, cuMemFree, cuMemHostAlloc, ...
+/// A synchronous call that allocates or frees driver memory: cuMemAlloc, cuMemFree, cuMemHostAlloc and others.
 struct driver_call {
   trace::process_id process{};
   trace::thread_id thread{};
   trace::block_id block{};
-  trace::string_id name{};  ///< Of the allocating call, also for a free.
-  trace::stack_id stack{};  ///< None for a free: the recorder has none. That of its block says who allocated.
+  trace::string_id name{};  ///< The name of the call that allocated the block, even if this call frees it.
+  trace::stack_id stack{};  ///< None for a free, whose stack is not recorded. The stack of the block then shows where
+                            ///< it was allocated.
   time_range call;
   bool frees = false;
 };
 
-/// Collects these calls, in any order. Not thread-safe.
+/// Collects synchronous driver calls, in any order. Not thread-safe.
 class driver_calls {
  public:
   void add(const trace::alloc_event& row);
@@ -37,7 +38,7 @@ class wait_stacks {
     if (row.stack != trace::stack_id::none) stacks_.push_back({row.id, row.stack});
   }
   void settle();
-  /// None if the call has no stack, as in recordings before format 4.2. O(log calls).
+  /// Returns none if the call has no stack, as in recordings before format 4.2. O(log calls).
   [[nodiscard]] trace::stack_id of(trace::event_id sync) const;
 
  private:
@@ -48,4 +49,4 @@ class wait_stacks {
   std::vector<entry> stacks_;  ///< Sorted by id after `settle`.
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -2,7 +2,7 @@
 
 #include "core/timeline/slice_of.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 
 using timeline::slice_item;
 
@@ -18,7 +18,7 @@ bool host_activity::only_waits(trace::string_id name, const trace::tables& table
 
 void host_activity::add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables) {
   for (const trace::api_call_event& row : rows) {
-    slice_item made = slice_of(row, row.end, slice_kind::api_call, malformed_);
+    slice_item made = slice_of(row, row.end, timeline::slice_kind::api_call, malformed_);
     made.name = row.name;
     made.bytes = row.bytes;
     thread_work& work = work_of(row);
@@ -32,7 +32,7 @@ void host_activity::add(const std::vector<trace::api_call_event>& rows, const tr
 
 void host_activity::add(const std::vector<trace::sync_event>& rows) {
   for (const trace::sync_event& row : rows) {
-    const slice_item made = slice_of(row, row.end, slice_kind::sync, malformed_);
+    const slice_item made = slice_of(row, row.end, timeline::slice_kind::sync, malformed_);
     thread_work& work = work_of(row);
     if (busy_) work.wait_busy.add(made.begin, made.end);
     work.calls.add(made);
@@ -41,7 +41,7 @@ void host_activity::add(const std::vector<trace::sync_event>& rows) {
 
 void host_activity::add(const std::vector<trace::host_range_event>& rows) {
   for (const trace::host_range_event& row : rows) {
-    slice_item made = slice_of(row, row.end, slice_kind::range, malformed_);
+    slice_item made = slice_of(row, row.end, timeline::slice_kind::range, malformed_);
     made.name = row.name;
     work_of(row).ranges.add(made);
   }
@@ -49,7 +49,7 @@ void host_activity::add(const std::vector<trace::host_range_event>& rows) {
 
 void host_activity::add(const std::vector<trace::marker_event>& rows) {
   for (const trace::marker_event& row : rows) {
-    slice_item made = slice_of(row, row.time, slice_kind::marker, malformed_);
+    slice_item made = slice_of(row, row.time, timeline::slice_kind::marker, malformed_);
     made.name = row.name;
     work_of(row).ranges.add(made);
   }
@@ -57,9 +57,9 @@ void host_activity::add(const std::vector<trace::marker_event>& rows) {
 
 void host_activity::add(const std::vector<trace::file_io_event>& rows) {
   for (const trace::file_io_event& row : rows) {
-    slice_item made = slice_of(row, row.end, slice_kind::file_io, malformed_);
+    slice_item made = slice_of(row, row.end, timeline::slice_kind::file_io, malformed_);
     made.name = row.file;
-    // Opening or mapping a file reports its size but transfers nothing.
+    // Opening or mapping a file reports the size of the file, but transfers nothing.
     const bool moves = row.operation != trace::file_operation::open && row.operation != trace::file_operation::map;
     if (moves) made.bytes = row.bytes;
     thread_work& work = work_of(row);
@@ -78,4 +78,4 @@ void host_activity::settle() {
   }
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "core/base/recent_entry.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/timeline/slice_kind.hpp"
 #include "core/timeline/slice_set.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// What host threads did: API calls, waits, named ranges, file operations.
-namespace sluice::analysis {
+/// Work of host threads: API calls, waits, named ranges, file operations.
+namespace sluice::index {
 
 struct thread_key {
   trace::process_id process{};
@@ -34,7 +34,8 @@ struct thread_work {
   timeline::coverage file_busy;
 };
 
-/// Collects host events, in any order. No known end: lasts forever. End before begin: length 0, counted in `malformed`.
+/// Collects host events, in any order. An event without a known end never ends. Ends before starts are counted in
+/// `malformed` and produce slices of length 0.
 class host_activity {
  public:
   void add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables);
@@ -42,15 +43,15 @@ class host_activity {
   void add(const std::vector<trace::host_range_event>& rows);
   void add(const std::vector<trace::marker_event>& rows);
   void add(const std::vector<trace::file_io_event>& rows);
-  /// For an index of the section that begins at `from`: sets how many lanes (lines of slices) the thread has in the
-  /// whole recording. Returns the thread's work, to which the caller adds the slices running at `from`.
+  /// For an index of the section that starts at `from`: sets the number of lanes that the thread has in the whole
+  /// recording. Returns the thread's work, to which the caller adds the slices that are running at `from`.
   thread_work& set_known(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
     thread_work& work = threads_[thread];
     work.ranges.set_known(range_lanes, from);
     work.calls.set_known(call_lanes, from);
     return work;
   }
-  /// Skips busy times of threads, which will not be queried.
+  /// Omits the busy times of threads, which then must not be queried.
   void leave_out_busy() { busy_ = false; }
   void settle();
 
@@ -66,7 +67,8 @@ class host_activity {
 
   std::map<thread_key, thread_work> threads_;
   recent_entry<std::map<thread_key, thread_work>> last_thread_;
-  std::unordered_map<std::uint64_t, bool> waits_;  ///< By the id of a call's name: the call only waits.
+  std::unordered_map<std::uint64_t, bool> waits_;  ///< Keyed by the id of a call's name: whether calls of that name
+                                                   ///< only wait.
   bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };
@@ -74,4 +76,4 @@ class host_activity {
 /// True if an API call of this name only waits for a device ("cuStreamSynchronize").
 [[nodiscard]] bool is_waiting_call(std::string_view name);
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <unordered_map>
 
-namespace sluice::analysis {
+namespace sluice::index {
 
-// --- what the program says ------------------------------------------------------------------------------------------
+// --- steps that the program marks -----------------------------------------------------------------------------------
 
 std::size_t step_list::begun_between(time_ns from, time_ns to) const {
   const auto before = [](time_ns time, const step& s) { return time < s.span.begin; };
@@ -95,18 +95,18 @@ void step_marks::add(const trace::kernel_event& row) {
   of.all.push_back({bounded(row.time), row.id, row.name});
   of.sample(bounded(row.time));
   ++kernels_kept_;
-  if (of.all.size() >= 2 * most_kernels_) of.keep_latest(most_kernels_, kernels_kept_);
-  // With very many processes, fewer kernels of each.
-  while (kernels_kept_ > most_kernels_of_all && most_kernels_ > 64) {
-    most_kernels_ /= 2;
-    for (auto& [process, kernels] : kernels_) kernels.keep_latest(most_kernels_, kernels_kept_);
+  if (of.all.size() >= 2 * max_kernels_) of.keep_latest(max_kernels_, kernels_kept_);
+  // With very many processes, fewer kernels of each process are kept.
+  while (kernels_kept_ > max_kernels_of_all && max_kernels_ > 64) {
+    max_kernels_ /= 2;
+    for (auto& [process, kernels] : kernels_) kernels.keep_latest(max_kernels_, kernels_kept_);
   }
 }
 
 void step_marks::latest_kernels::sample(time_ns time) {
   if (seen++ % stride != 0) return;
   times.push_back(time);
-  if (times.size() < most_sampled_kernels) return;
+  if (times.size() < max_sampled_kernels) return;
   for (std::size_t i = 0; 2 * i < times.size(); ++i) times[i] = times[2 * i];
   times.resize(times.size() / 2);
   stride *= 2;
@@ -125,7 +125,7 @@ std::vector<kernel_start> step_marks::kernels_of(trace::process_id process) cons
   if (found == kernels_.end()) return {};
   std::vector<kernel_start> all = found->second.all;
   std::sort(all.begin(), all.end());
-  if (all.size() > most_kernels_) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most_kernels_));
+  if (all.size() > max_kernels_) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(max_kernels_));
   return all;
 }
 
@@ -203,11 +203,11 @@ bool step_marks::holds_work(const step& only, trace::process_id process) const {
 
 namespace {
 
-constexpr std::size_t least_period = 4;  ///< Allocations. Shorter patterns are loops, not steps.
-constexpr std::size_t least_repeats = 3;
-constexpr double least_match = 0.9;
-/// A longer period must match better than a shorter one by this margin: a network's layers repeat within a step, but
-/// not across the boundaries of steps.
+constexpr std::size_t min_period = 4;  ///< Number of allocations. A shorter pattern is a loop, not a step.
+constexpr std::size_t min_repeats = 3;
+constexpr double min_match = 0.9;
+/// A longer period must match better than a shorter period by this margin. A network's layers repeat within a step, but
+/// not across the boundary between two steps.
 constexpr double match_margin = 0.005;
 constexpr std::size_t rare_symbols = 64;
 
@@ -221,7 +221,7 @@ sequence symbols_of(std::span<const block_record* const> blocks) {
   return all;
 }
 
-/// The share of the last two thirds that equals the symbol one period before.
+/// Returns the share of elements, in the last two thirds of the sequence, that equal the element one period earlier.
 double match_of(const sequence& all, std::size_t period) {
   const std::size_t first = std::max(period, all.size() / 3);
   if (first >= all.size()) return 0;
@@ -230,8 +230,8 @@ double match_of(const sequence& all, std::size_t period) {
   return static_cast<double>(same) / static_cast<double>(all.size() - first);
 }
 
-/// The most frequent distance between occurrences of each of the rarest recurring symbols. A symbol that occurs once
-/// per step has the period as its distance.
+/// Returns candidates for the period: for each of the rarest recurring symbols, the most frequent distance between its
+/// occurrences. For a symbol that occurs once per step, this distance is the period.
 std::vector<std::size_t> candidates(const sequence& all) {
   struct seen {
     std::size_t last = 0;
@@ -247,7 +247,7 @@ std::vector<std::size_t> candidates(const sequence& all) {
   }
   std::vector<const seen*> recurring;
   for (const auto& [symbol, of] : symbols)
-    if (of.count >= least_repeats) recurring.push_back(&of);
+    if (of.count >= min_repeats) recurring.push_back(&of);
   std::sort(recurring.begin(), recurring.end(),
             [](const seen* a, const seen* b) { return std::tuple(a->count, a->last) < std::tuple(b->count, b->last); });
   if (recurring.size() > rare_symbols) recurring.resize(rare_symbols);
@@ -266,17 +266,17 @@ std::size_t best_period(const sequence& all) {
   std::vector<std::pair<std::size_t, double>> fitting;
   double best = 0;
   for (const std::size_t period : candidates(all)) {
-    if (period < least_period || period * least_repeats > all.size()) continue;
+    if (period < min_period || period * min_repeats > all.size()) continue;
     fitting.emplace_back(period, match_of(all, period));
     best = std::max(best, fitting.back().second);
   }
-  if (best < least_match) return 0;
+  if (best < min_match) return 0;
   for (const auto& [period, match] : fitting)
     if (match >= best - match_margin) return period;
   return 0;
 }
 
-/// The position in the last full period where the least memory is in use.
+/// Returns the position in the last full period at which the least memory is in use.
 std::size_t lowest_in_period(std::span<const block_record* const> blocks, std::size_t period) {
   std::vector<std::pair<time_ns, double>> edges;
   for (const block_record* block : blocks) {
@@ -298,8 +298,8 @@ std::size_t lowest_in_period(std::span<const block_record* const> blocks, std::s
   return found;
 }
 
-/// Where the step before `seam` begins. A program's first step may also allocate what libraries keep: it holds the
-/// pattern's symbols in their order, with others among them.
+/// Returns where the step before `seam` starts. In its first step, a program may also allocate memory that libraries
+/// keep, so that step contains the symbols of the pattern in their order, with other symbols in between.
 std::optional<std::size_t> first_step_before(const sequence& all, std::size_t seam, std::size_t period) {
   const std::size_t longest = std::min(seam, 2 * period);
   for (std::size_t length = period * 9 / 10; length <= longest; ++length) {
@@ -307,23 +307,23 @@ std::optional<std::size_t> first_step_before(const sequence& all, std::size_t se
     if (all[from] != all[seam]) continue;
     std::size_t same = 0;
     for (std::size_t i = from; i < seam && same < period; ++i) same += all[i] == all[seam + same] ? 1 : 0;
-    if (static_cast<double>(same) >= least_match * static_cast<double>(period)) return from;
+    if (static_cast<double>(same) >= min_match * static_cast<double>(period)) return from;
   }
   return std::nullopt;
 }
 
-/// The steps of a sequence with this period. `seam`: where a step begins in the last full period; `time_of(i)`: when
-/// the i-th thing happened.
+/// Returns the steps of a sequence with this period. `seam`: a position in the last full period at which a step starts.
+/// `time_of(i)`: the time of element i of the sequence.
 template <class TimeOf>
 step_list steps_of(const sequence& all, std::size_t period, std::size_t seam, time_ns end, TimeOf&& time_of) {
-  // Go back from the last boundary as long as a period equals the one after it.
+  // Go back from the last boundary as long as each period equals the period after it.
   std::vector<std::size_t> seams{seam};
   while (seams.back() >= period) {
     const std::size_t from = seams.back() - period;
     std::size_t same = 0;
     for (std::size_t i = from; i < from + period; ++i) same += i + period < all.size() && all[i] == all[i + period];
     const std::size_t compared = std::min(period, all.size() - from - period);
-    if (static_cast<double>(same) < least_match * static_cast<double>(compared)) break;
+    if (static_cast<double>(same) < min_match * static_cast<double>(compared)) break;
     seams.push_back(from);
   }
   std::reverse(seams.begin(), seams.end());
@@ -331,25 +331,25 @@ step_list steps_of(const sequence& all, std::size_t period, std::size_t seam, ti
   step_list found{step_source::pattern, {}};
   for (std::size_t i = 0; i < seams.size(); ++i) {
     const bool last = i + 1 == seams.size();
-    // The rest after the last boundary is a step only if it is almost a full period.
+    // The part after the last boundary counts as a step only if it is almost a full period long.
     if (last && all.size() - seams[i] < period * 9 / 10) break;
     const time_ns until = last ? end : time_of(seams[i + 1]);
     found.steps.push_back({{time_of(seams[i]), until}, static_cast<std::int64_t>(i), {}});
   }
-  if (found.steps.size() < least_repeats) return {};
+  if (found.steps.size() < min_repeats) return {};
   return found;
 }
 
-/// The last place where a period begins, if the first one begins where the sequence starts to repeat itself.
+/// Returns the last position at which a period starts, if the first period starts where the sequence begins to repeat.
 std::optional<std::size_t> seam_by_begin(const sequence& all, std::size_t period) {
   std::size_t begin = all.size() - period;
   while (begin > 0 && all[begin - 1] == all[begin - 1 + period]) --begin;
   const std::size_t periods = (all.size() - begin) / period;
-  if (periods < least_repeats) return std::nullopt;
+  if (periods < min_repeats) return std::nullopt;
   return begin + (periods - 1) * period;
 }
 
-/// The position in the last full period before which the device waited longest for the next kernel.
+/// Returns the position, in the last full period, of the kernel for which the device waited longest.
 std::size_t after_longest_gap(std::span<const kernel_start> kernels, std::size_t period) {
   std::size_t found = kernels.size() - period;
   time_ns longest = -1;
@@ -386,4 +386,4 @@ step step_of(const trace::step_row& row) {
   return {{begin, std::max(begin, bounded(row.end))}, row.number, row.event};
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -9,10 +9,10 @@
 
 #include "core/index/memory/categories.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
-constexpr std::size_t least_steps = 3;
+constexpr std::size_t min_steps = 3;
 
 template <class T>
 T median_of(std::vector<T> values) {
@@ -22,10 +22,11 @@ T median_of(std::vector<T> values) {
   return *middle;
 }
 
-/// Steps that begin at each of `begins`. The last one is as long as the others usually are, at most until `end`.
+/// Returns steps that start at each of `begins`. The last step has the length of a typical step, but ends no later than
+/// `end`.
 step_list steps_from(const std::vector<time_ns>& begins, time_ns end) {
   step_list made{step_source::pattern, {}};
-  if (begins.size() < least_steps) return made;
+  if (begins.size() < min_steps) return made;
   std::vector<time_ns> lengths;
   for (std::size_t i = 0; i + 1 < begins.size(); ++i) lengths.push_back(begins[i + 1] - begins[i]);
   for (std::size_t i = 0; i < begins.size(); ++i) {
@@ -44,11 +45,11 @@ class training_finder {
 
   step_list find() {
     find_passes();
-    if (passes_.size() < least_steps) return {step_source::pattern, {}};
+    if (passes_.size() < min_steps) return {step_source::pattern, {}};
     find_ends();
     choose_common_begin();
     std::vector<time_ns> begins;
-    std::size_t next = 0;  // The first pass of the next step.
+    std::size_t next = 0;  // Number of the first pass of the next step.
     for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
       if (pass == next) begins.push_back(born(begin_before(pass)));
       if (ends_[pass]) next = pass + 1;
@@ -57,7 +58,7 @@ class training_finder {
   }
 
  private:
-  /// A backward pass: positions of its first and its last block.
+  /// A backward pass, given by the positions of its first and its last block.
   struct pass {
     std::size_t first = 0;
     std::size_t last = 0;
@@ -66,8 +67,8 @@ class training_finder {
   [[nodiscard]] time_ns born(std::size_t at) const { return all_[at].block->born; }
   [[nodiscard]] bool is_backward(std::size_t at) const { return all_[at].phase == step_phase::backward; }
 
-  /// The thread that calls the backward passes, which allocates nothing while they run: of the other threads the one
-  /// with the most blocks.
+  /// Returns the thread that calls the backward passes and allocates nothing while they run: except for the backward
+  /// thread, the thread with the most blocks.
   [[nodiscard]] trace::thread_id main_thread() const {
     std::map<trace::thread_id, std::size_t> counts;
     for (const phased_block& each : all_)
@@ -91,7 +92,7 @@ class training_finder {
     }
   }
 
-  /// Positions of the blocks after pass `which` and before the next one: [first, second).
+  /// Returns the positions [first, second) of the blocks between pass `which` and the next pass.
   [[nodiscard]] std::pair<std::size_t, std::size_t> gap_after(std::size_t which) const {
     const std::size_t behind = which + 1 < passes_.size() ? passes_[which + 1].first : all_.size();
     return {passes_[which].last + 1, behind};
@@ -112,7 +113,8 @@ class training_finder {
     return false;
   }
 
-  /// True if most of what the pass left behind, and what is freed until the end of the next gap, is freed in the gap.
+  /// Considers those blocks of the pass that are freed between its end and the end of the gap after the next pass. True
+  /// if at least half of their bytes are freed in the gap directly after the pass.
   [[nodiscard]] bool frees_gradients(std::size_t which) const {
     const time_ns begin = begin_of_gap(which), end = end_of_gap(which);
     const time_ns later = which + 1 < passes_.size() ? end_of_gap(which + 1) : end_;
@@ -134,12 +136,14 @@ class training_finder {
       last = i;
       ++count;
     }
-    // An optimizer may allocate in its first step only. Then the later passes show no end, though there are many.
-    const bool goes_on = count > 0 && passes_.size() - 1 - last <= 2 * ((last + 1) / count) && count >= least_steps;
+    // An optimizer may allocate only in its first step. No end is then seen in the later passes, although there are
+    // many.
+    const bool goes_on = count > 0 && passes_.size() - 1 - last <= 2 * ((last + 1) / count) && count >= min_steps;
     if (!goes_on) ends_.assign(passes_.size(), true);
   }
 
-  /// The first block after the optimizer's last in the gap before a pass; the pass itself if there is none.
+  /// Returns the first block after the optimizer's last block in the gap before a pass; if the optimizer has no block
+  /// there, the pass itself.
   [[nodiscard]] std::size_t first_after_optimizer(std::size_t which) const {
     const std::size_t behind = passes_[which].first;
     const std::size_t first = which == 0 ? 0 : passes_[which - 1].last + 1;
@@ -148,7 +152,8 @@ class training_finder {
     return first;
   }
 
-  /// Finds what steps usually begin with: the stack of the block, and how far before the backward pass it is.
+  /// Determines how a step usually starts: with which stack its first block is allocated, and how many blocks before
+  /// the backward pass that is.
   void choose_common_begin() {
     std::map<trace::stack_id, std::size_t> stacks;
     for (std::size_t pass = 1; pass < passes_.size(); ++pass)
@@ -162,8 +167,8 @@ class training_finder {
     distance_ = median_of(distances);
   }
 
-  /// The block with which the step of this pass begins. Before it there may be more than a step: the making of the
-  /// model, or an evaluation.
+  /// Returns the first block of the step that contains this pass. Earlier blocks in the gap may not belong to the step:
+  /// they may come from the creation of the model, or from an evaluation.
   [[nodiscard]] std::size_t begin_before(std::size_t which) const {
     const std::size_t first = first_after_optimizer(which), behind = passes_[which].first;
     const std::size_t expected = behind - std::min(behind, distance_);
@@ -182,14 +187,14 @@ class training_finder {
   std::span<const phased_block> all_;
   time_ns end_;
   std::vector<pass> passes_;
-  std::vector<bool> ends_;  ///< By pass: a step ends between it and the next one.
+  std::vector<bool> ends_;  ///< For each pass, whether a step ends between it and the next pass.
   trace::stack_id common_{};
   std::size_t distance_ = 0;
 };
 
 // --- loops ----------------------------------------------------------------------------------------------------------
 
-/// The iterations of a loop in one function, from the lines at which its blocks were born.
+/// The iterations of a loop in one function, as seen in the lines at which blocks were allocated.
 class loop_lines {
  public:
   void add(std::int64_t line, time_ns time) {
@@ -198,21 +203,23 @@ class loop_lines {
     lines_.emplace_back(line, time);
   }
 
-  /// Times at which iterations begin. An inner loop jumps back from lines before the outer one's last line.
+  /// Returns the times at which iterations start. An inner loop jumps back from lines before the last line of the outer
+  /// loop.
   [[nodiscard]] std::vector<time_ns> begins() const {
-    if (jumps_.size() + 1 < least_steps) return {};
+    if (jumps_.size() + 1 < min_steps) return {};
     std::map<std::int64_t, std::size_t> sources;
     for (const jump& each : jumps_) ++sources[each.from];
-    // The outermost loop ends behind all others: the highest line from which execution returns again and again.
+    // The outermost loop ends after all others: at the highest line from which execution jumps back repeatedly.
     std::int64_t from = 0;
     for (const auto& [line, count] : sources)
-      if (count + 1 >= least_steps) from = line;
+      if (count + 1 >= min_steps) from = line;
     if (from == 0) return {};
     std::vector<time_ns> all;
     std::int64_t to = std::numeric_limits<std::int64_t>::max();
     for (const jump& each : jumps_)
       if (each.from >= from) to = std::min(to, each.to);
-    // The first iteration begins at the first block at the line to which execution returns.
+    // The first iteration starts at the first block that is allocated at or after the line to which execution jumps
+    // back.
     for (const auto& [line, time] : lines_) {
       if (line < to) continue;
       all.push_back(time);
@@ -243,7 +250,7 @@ step_list find_training_steps(std::span<const phased_block> blocks, time_ns end)
 step_list find_loop(std::span<const block_record* const> blocks, const lines_of_block& lines_of, time_ns end) {
   constexpr std::size_t deepest = 64;
   for (std::size_t depth = 0; depth < deepest; ++depth) {
-    // Functions at this depth, with all calls above them.
+    // The functions at this depth, each identified together with all its callers.
     std::map<std::uint64_t, std::pair<loop_lines, std::size_t>> functions;
     std::size_t reach = 0;
     for (const block_record* block : blocks) {
@@ -257,7 +264,7 @@ step_list find_loop(std::span<const block_record* const> blocks, const lines_of_
     if (reach * 2 < blocks.size()) break;
     for (const auto& [function, found] : functions) {
       if (found.second * 2 < blocks.size()) continue;
-      if (const auto begins = found.first.begins(); begins.size() >= least_steps) return steps_from(begins, end);
+      if (const auto begins = found.first.begins(); begins.size() >= min_steps) return steps_from(begins, end);
     }
   }
   return {step_source::pattern, {}};
@@ -265,7 +272,7 @@ step_list find_loop(std::span<const block_record* const> blocks, const lines_of_
 
 namespace {
 
-/// The lines of stacks, each found once.
+/// Caches the code lines of stacks, so that each stack is looked up once.
 class stack_lines {
  public:
   explicit stack_lines(const trace::tables& tables) : tables_(tables) {}
@@ -278,7 +285,7 @@ class stack_lines {
 
  private:
   std::vector<code_line> walk(trace::stack_id stack) const {
-    constexpr std::size_t deepest = 2048;  // In a corrupt file, parents may form a cycle.
+    constexpr std::size_t deepest = 2048;  // In a corrupt file, the parents of a stack may form a cycle.
     std::vector<const trace::frame_row*> frames;
     for (std::size_t i = 0; i < deepest && stack != trace::stack_id::none; ++i) {
       const trace::stack_row* row = tables_.stacks.find(stack);
@@ -321,9 +328,10 @@ std::vector<phased_block> phases_of(const step_evidence& by) {
   return all;
 }
 
-/// True if all allocations of the first full step are inside a module's forward pass: then these are layers, not steps.
+/// True if all allocations of the first full step are in a module's forward pass: what repeats is then the layers, not
+/// the steps.
 bool are_layers(const step_list& steps, std::span<const phased_block> blocks) {
-  if (steps.steps.size() < least_steps) return false;
+  if (steps.steps.size() < min_steps) return false;
   const time_range inside = steps.steps[1].span;
   return std::all_of(blocks.begin(), blocks.end(), [&](const phased_block& each) {
     return !inside.holds(each.block->born) || each.phase == step_phase::model;
@@ -341,8 +349,8 @@ std::vector<const block_record*> of_busiest_thread(std::span<const block_record*
   return all;
 }
 
-/// True if at least half of the process's kernels begin within the steps. Libraries that try out kernels, or compile,
-/// repeat themselves too, but do little of the work. The last step may have been stretched to the end.
+/// True if at least half of the process's kernels start within the steps. Libraries that try out kernels, or compile,
+/// also repeat their work, but do little of the program's work. The last step may have been extended to the end.
 bool hold_the_work(const step_list& steps, std::span<const time_ns> kernels) {
   if (kernels.empty()) return true;
   const time_ns begin = steps.steps.front().span.begin;
@@ -360,7 +368,7 @@ time_ns time_in(const graph_launch& each) { return each.time; }
 time_ns time_in(const kernel_start& each) { return each.time; }
 time_ns time_in(time_ns each) { return each; }
 
-/// What of a list in order of time lies in [from, until).
+/// Returns the part of `all`, which is sorted by time, that is in [from, until).
 template <class T>
 std::span<const T> within(std::span<const T> all, time_ns from, time_ns until) {
   const auto first_at = [&](time_ns time) {
@@ -396,7 +404,7 @@ step_list infer_from(const step_evidence& of) {
   return !kernels.steps.empty() && hold_the_work(kernels, of.kernel_times) ? kernels : step_list{};
 }
 
-/// Adds steps that follow those in `to`, with the next numbers. Where they overlap, those in `to` end earlier.
+/// Appends the steps in `from`, with the next numbers. Where steps overlap, those already in `to` are shortened.
 void append(std::span<const step> from, std::vector<step>& to) {
   for (step each : from) {
     if (!to.empty() && each.span.begin <= to.back().span.begin) continue;
@@ -422,19 +430,19 @@ std::size_t steps_in_windows::take(const step_evidence& by, const step_window& s
                                             [=](const block_record* each) { return each->born < time; });
     return static_cast<std::size_t>(first - here.blocks.begin());
   };
-  if (of_window.steps.size() >= least_steps) {
-    constexpr std::size_t looked_at_again = least_steps - 1;
+  if (of_window.steps.size() >= min_steps) {
+    constexpr std::size_t looked_at_again = min_steps - 1;
     const time_ns again = of_window.steps[of_window.steps.size() - looked_at_again].span.begin;
     const std::size_t done = born_before(again);
     found_.resize(found_.size() - std::exchange(held_, 0));
     append(of_window.steps, found_);
-    if (done >= size.least_done()) {
+    if (done >= size.min_done()) {
       held_ = looked_at_again;
       from_ = again;
       return done;
     }
   }
-  // What was found before is all that there is.
+  // The steps found so far are final.
   held_ = 0;
   const std::size_t done = std::max<std::size_t>(1, size.blocks / 2);
   from_ = by.blocks[done]->born;
@@ -469,12 +477,13 @@ step_list infer_steps(const step_evidence& by, const step_window& size) {
 }
 
 step_list find_graph_steps(std::span<const graph_launch> launches, time_ns end) {
-  if (launches.size() < least_steps) return {step_source::pattern, {}};
-  // Graphs that are launched once are warm-up. The first graph that comes back begins the sequence.
+  if (launches.size() < min_steps) return {step_source::pattern, {}};
+  // Graphs that are launched only a few times are part of the warm-up. The first graph that is launched often enough
+  // starts the sequence.
   std::map<trace::graph_id, std::size_t> counts;
   for (const graph_launch& each : launches) ++counts[each.graph];
   for (const graph_launch& first : launches) {
-    if (counts[first.graph] < least_steps) continue;
+    if (counts[first.graph] < min_steps) continue;
     std::vector<time_ns> begins;
     for (const graph_launch& each : launches)
       if (each.graph == first.graph) begins.push_back(each.time);
@@ -483,4 +492,4 @@ step_list find_graph_steps(std::span<const graph_launch> launches, time_ns end) 
   return {step_source::pattern, {}};
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

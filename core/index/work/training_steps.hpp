@@ -8,101 +8,104 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/work/steps.hpp"
 
-/// Finds the steps of a program that gives none itself: from its allocations, Python stacks, graph launches and kernels.
-namespace sluice::analysis {
+/// Finds the steps of a program that does not mark them: from its allocations, Python stacks, graph launches and
+/// kernels.
+namespace sluice::index {
 
-/// What a block's allocation says about the program's progress.
+/// What the program was doing when it allocated a block.
 enum class step_phase : std::uint8_t {
-  other,      ///< Nothing: data, or code that no rule knows.
+  other,      ///< Unknown: the program was loading data, or running code that no rule recognizes.
   model,      ///< Inside a module's forward pass.
   backward,   ///< In a backward pass.
-  optimizer,  ///< In an optimizer's step, or in what belongs to it: clipping and scaling gradients.
+  optimizer,  ///< In an optimizer's step, or in related code that clips or scales gradients.
 };
 
-/// A block and what it says.
+/// A block and the phase in which it was allocated.
 struct phased_block {
   const block_record* block = nullptr;
   step_phase phase = step_phase::other;
 };
 
-/// Finds the steps of a training loop: a forward pass, a backward pass, and what follows until the next forward pass.
-/// `blocks` are a process's blocks of one layer in order of birth.
+/// Finds the steps of a training loop. A step is a forward pass, a backward pass, and everything up to the next forward
+/// pass. `blocks` are the blocks of one process and layer, in order of allocation.
 ///
-/// A step ends between two backward passes if in between an optimizer allocates, or the gradients of the first pass are
-/// freed; without either, gradients are summed up over several passes. If neither is seen three times, or neither goes on
-/// until the last passes, each pass is a step.
-/// Returns nothing for fewer than three steps. Known error: passes are counted as steps if a program sums up gradients,
-/// zeroes them in place and has an optimizer that allocates nothing. O(blocks * log blocks).
+/// A step ends between two backward passes if an optimizer allocates between them, or if the gradients of the first
+/// pass are freed between them. If neither happens, the program accumulates gradients over several passes. If neither
+/// is seen three times, or neither continues until the last passes, each pass is a step. Returns no steps if there are
+/// fewer than three. Known error: each pass counts as a step if a program accumulates gradients, zeroes them in place,
+/// and has an optimizer that allocates nothing. O(blocks * log blocks).
 [[nodiscard]] step_list find_training_steps(std::span<const phased_block> blocks, time_ns end);
 
 /// A line of code in a stack.
 struct code_line {
-  std::uint64_t function = 0;  ///< Equal for lines of the same function.
+  std::uint64_t function = 0;  ///< The same for all lines of one function.
   std::int64_t line = 0;
   friend bool operator==(const code_line&, const code_line&) = default;
 };
 using lines_of_block = std::function<std::span<const code_line>(const block_record&)>;
 
-/// Finds the iterations of the outermost loop in the program's Python code. A loop shows when execution returns to an
-/// earlier line of a function, three times or more; a step begins at each return. The outermost such function counts. `lines_of(block)`: the block's stack,
-/// outermost frame first, up to the first frame of a module's forward pass, which loops over layers. Works where sizes
-/// vary, as in servers. O(blocks * depth).
+/// Finds the iterations of the outermost loop in the program's Python code. A loop is detected if execution returns to
+/// an earlier line of a function at least three times; a step starts at each return. Among such functions the outermost
+/// decides. `lines_of(block)` returns the block's stack, outermost frame first, up to the first frame of a module's
+/// forward pass (which loops over layers). Also works where sizes vary, as in servers. O(blocks * depth).
 [[nodiscard]] step_list find_loop(std::span<const block_record* const> blocks, const lines_of_block& lines_of,
                                   time_ns end);
 
-/// Finds the steps of a program that launches CUDA graphs over and over, which allocates nothing then: a step begins at
-/// each launch of the graph that begins the sequence. `launches`: those of a process after its last backward pass, in
-/// order of time. Returns nothing for fewer than three steps. O(launches).
+/// Finds the steps of a program that repeatedly launches CUDA graphs and allocates nothing in between: a step starts at
+/// each launch of the graph that comes first in the repeated sequence. `launches`: the launches of a process after its
+/// last backward pass, in order of time. Returns no steps if there are fewer than three. O(launches).
 [[nodiscard]] step_list find_graph_steps(std::span<const graph_launch> launches, time_ns end);
 
 class process_clues;
 
-/// Everything from which the steps of a process are inferred.
+/// The evidence from which the steps of a process are inferred.
 struct step_evidence {
   trace::process_id process{};
-  std::span<const block_record* const> blocks;  ///< Of one layer, in order of birth.
+  std::span<const block_record* const> blocks;  ///< The blocks of one layer, in order of allocation.
   std::span<const graph_launch> launches;       ///< In order of time.
-  std::span<const kernel_start> kernels;        ///< The latest, in order of time.
-  std::span<const time_ns> kernel_times;        ///< Of all kernels, or of an even sample, in order.
+  std::span<const kernel_start> kernels;        ///< The latest kernels, in order of time.
+  std::span<const time_ns> kernel_times;        ///< The start times of all kernels, or of an even sample, in order.
   const process_clues& clues;
   const trace::tables& tables;
-  time_ns end = 0;  ///< Of the recording.
+  time_ns end = 0;  ///< End of the recording.
 };
 
-/// From how many blocks steps are inferred at a time, in a process that has many.
+/// The size of the windows of blocks in which steps are inferred, for a process with many blocks.
 struct step_window {
   std::size_t blocks = std::size_t{1} << 17;
-  std::size_t behind = std::size_t{1} << 16;  ///< So many that follow must be known: then it is known which were freed.
+  std::size_t behind = std::size_t{1} << 16;  ///< How many later blocks must be known, so that the frees of the
+                                              ///< window's blocks are known, too.
   [[nodiscard]] std::size_t due() const { return blocks + behind; }
-  /// So many blocks of each window are not looked at again.
-  [[nodiscard]] std::size_t least_done() const { return std::max<std::size_t>(1, blocks / 16); }
+  /// How many blocks of each window, at least, are not examined again.
+  [[nodiscard]] std::size_t min_done() const { return std::max<std::size_t>(1, blocks / 16); }
 };
 
-/// Infers the steps of a process of any length, window by window, so that steps that were found do not change any more. Of
-/// each window the last steps are looked at again together with the next one's.
+/// Infers the steps of a process of any length in windows of blocks, so that most steps are final early. Only the last
+/// steps of each window are examined again, together with those of the next window.
 class steps_in_windows {
  public:
-  /// Call when there are `size.due()` blocks. Infers the steps of the first `size.blocks`. Returns how many blocks are not
-  /// needed any more, at least `size.least_done()`: leave them out at the next call. O(blocks of the window * log).
+  /// Call when `size.due()` blocks are available. Infers the steps of the first `size.blocks` blocks. Returns how many
+  /// of the first blocks are no longer needed, at least `size.min_done()`: omit these from the next call. O(blocks of
+  /// the window * log).
   [[nodiscard]] std::size_t take(const step_evidence& by, const step_window& size);
-  /// Infers the steps of the blocks that are left, for good: the process ended at `by.end`. No launches, kernels or blocks are
-  /// needed any more.
+  /// Infers the steps of the remaining blocks and makes them final, because the process has ended at `by.end`. The
+  /// launches, kernels and blocks in `by` are not needed any more.
   void finish(const step_evidence& by);
-  /// Launches and kernels before this time are needed no more.
+  /// Returns the time before which launches and kernels are no longer needed.
   [[nodiscard]] time_ns from() const { return from_; }
-  /// All steps, with those of the blocks that are left.
+  /// Returns all steps found so far, plus those of the remaining blocks.
   [[nodiscard]] step_list with_rest(const step_evidence& by) const;
 
  private:
-  std::vector<step> found_;  ///< With those at its end that are to be looked at again.
-  std::size_t held_ = 0;     ///< How many these are.
+  std::vector<step> found_;  ///< The last `held_` of these are examined again.
+  std::size_t held_ = 0;     ///< How many of the last steps are examined again.
   time_ns from_ = -latest_time;
 };
 
-/// Infers the steps: of a training loop; else by the outermost loop of the Python code; else by the pattern of
-/// allocations; else by graph launches; else by the pattern of kernels. Except for a training, the steps must hold half
-/// of the program's kernels. If a program trains to warm up and then launches graphs, by these. A program with many blocks
-/// is looked at in windows.
+/// Infers the steps of a process. The first way that succeeds is used: a training loop; the outermost loop of the
+/// Python code; the pattern of allocations; graph launches; the pattern of kernels. Except for a training loop, the
+/// steps must contain half of the program's kernels. If a program first trains, to warm up, and then launches graphs,
+/// the graph launches decide. A program with many blocks is examined in windows.
 [[nodiscard]] step_list infer_steps(const step_evidence& by, const step_window& size = {});
 
-}  // namespace sluice::analysis
+}  // namespace sluice::index

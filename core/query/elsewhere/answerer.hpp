@@ -11,28 +11,28 @@
 
 namespace sluice::query {
 
-/// Has questions answered by another process, which has the recording: an engine with `engine_options::elsewhere` asks
-/// nothing else. Thread-safe.
+/// Sends queries to another process, which has the recording. An engine with `engine_options::elsewhere` sends it all
+/// queries. Thread-safe.
 class answerer {
  public:
   struct reply {
-    std::vector<std::byte> bytes;  ///< For `decode_answer`. Not trusted.
-    bool last = false;             ///< The answer is complete. Otherwise a better one follows.
+    std::vector<std::byte> bytes;  ///< For `decode_result`. Not trusted.
+    bool last = false;             ///< True if the result is complete. Otherwise a better one follows.
     float progress = 0;            ///< 0..1
   };
-  /// Called on any thread, also within `ask`. After an error, or a reply that is the last, not again.
+  /// Called on any thread, also within `ask`. Not called again after an error or the last reply.
   using on_reply = std::function<void(result<reply>)>;
 
   virtual ~answerer() = default;
-  /// Asks a question, made by `encode_question`. Does not wait. Returns a number for `withdraw`.
-  virtual std::uint64_t ask(const std::vector<std::byte>& question, on_reply then) = 0;
-  /// The answer is not wanted any more. `then` may be called once more if that happens at the same time.
+  /// Sends a query encoded by `encode_query`. Does not wait. Returns an id for `withdraw`.
+  virtual std::uint64_t ask(const std::vector<std::byte>& query, on_reply then) = 0;
+  /// Cancels a query. `then` may still be called once, if a reply arrives at the same time.
   virtual void withdraw(std::uint64_t id) = 0;
-  /// False once the other process cannot be reached any more.
+  /// False once the other process can no longer be reached.
   [[nodiscard]] virtual bool alive() const = 0;
-  /// True while a question waits for its last reply.
+  /// True while a query waits for its last reply.
   [[nodiscard]] virtual bool busy() const = 0;
-  /// A newer state of a recording that grows, of which `known` was the last; null if there is none. May wait.
+  /// A snapshot of a growing recording that is newer than `known`, the last one; null if there is none. May wait.
   [[nodiscard]] virtual std::shared_ptr<trace::file> newer_than(const trace::snapshot& known) = 0;
 };
 

@@ -14,15 +14,15 @@
 
 namespace sluice::query {
 
-/// Answers encoded questions from an engine, for a process that has the recording. Use from one thread.
+/// Runs encoded queries on an engine, in the process that has the recording. Use from one thread.
 class question_desk {
  public:
-  /// A question that is open.
+  /// An open query.
   class asked {
    public:
     virtual ~asked() = default;
     struct state {
-      bool changed = false;  ///< There is a value that was not encoded yet.
+      bool changed = false;  ///< True if there is a value that was not encoded yet.
       bool complete = false;
       float progress = 0;
       std::optional<error> failure;
@@ -31,13 +31,13 @@ class question_desk {
     [[nodiscard]] virtual std::vector<std::byte> encode() = 0;
   };
 
-  /// The most questions that are open at once; a view has few.
-  static constexpr std::size_t most_open = 512;
+  /// Maximum number of open queries; a view has only a few.
+  static constexpr std::size_t max_open = 512;
 
   explicit question_desk(engine& from) : from_(from) {}
 
-  /// Opens a question. Errors: invalid_argument (it is no question, asks for too much, or too many are open).
-  [[nodiscard]] result<void> ask(std::uint64_t id, std::span<const std::byte> question);
+  /// Opens a query. Errors: invalid_argument (`query` is malformed or exceeds limits, or too many queries are open).
+  [[nodiscard]] result<void> ask(std::uint64_t id, std::span<const std::byte> query);
   void withdraw(std::uint64_t id) { open_.erase(id); }
   [[nodiscard]] bool empty() const { return open_.empty(); }
 
@@ -48,15 +48,15 @@ class question_desk {
     float progress = 0;
     std::optional<error> failure;
   };
-  /// The next answer that is ready, earliest question first; none: look again when the engine wakes. An answer that is
-  /// not complete is handed out if the question has waited for a quarter of a second, and no more often.
+  /// The next available result, earliest query first. If there is none, call again when the engine wakes. An incomplete
+  /// result is returned at most every quarter of a second per query.
   [[nodiscard]] std::optional<outcome> next();
 
  private:
   using steady = std::chrono::steady_clock;
   struct entry {
-    std::unique_ptr<asked> question;
-    steady::time_point told = steady::now();
+    std::unique_ptr<asked> query;
+    steady::time_point reported = steady::now();
   };
   engine& from_;
   std::map<std::uint64_t, entry> open_;

@@ -20,17 +20,16 @@
 
 #include "core/trace/model/ids.hpp"
 
-/// Questions and answers as bytes, for another process with the same program: any aggregate of numbers, texts and lists
-/// of such. Both sides must be built from the same source; they compare what
-/// `describe` says.
+/// Encodes queries and results as bytes, for another process with the same program: any aggregate of numbers, texts and
+/// lists of these. Both sides must be built from the same source; they compare the output of `describe`.
 ///
 /// Numbers are little-endian, as wide as their type. A text or list is its length (u32), then its elements. A list of
-/// structs of plain numbers is stored member after member: of each number what differs from the one before, and of these
-/// the first bytes, then the second ones and so on. That compresses well.
-/// (The members of an aggregate are found by Boost.PFR.)
+/// structs of plain numbers is stored member by member: differences between successive values, first the lowest byte
+/// of each, then the second byte of each, and so on. That compresses well.
+/// (Boost.PFR finds the members of an aggregate.)
 namespace sluice::query::wire {
 
-/// Lists within lists.
+/// Maximum nesting of lists.
 inline constexpr int deepest = 24;
 
 namespace detail {
@@ -48,8 +47,8 @@ inline constexpr bool is_array<std::array<T, Size>> = true;
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
-/// The difference of a number in a list to the one before it, as bits: small where neighbours are close. Of integers it
-/// is in zigzag encoding, of others it is the bits that differ.
+/// The difference between a number in a list and the previous one, as bits; small if they are close. For integers
+/// of more than one byte it is zigzag-encoded, for other types it is the XOR.
 template <class T, class Bits>
 constexpr Bits difference(Bits now, Bits before) {
   if constexpr (std::is_integral_v<T> && sizeof(T) > 1) {
@@ -70,7 +69,7 @@ constexpr Bits with_difference(Bits difference, Bits before) {
   }
 }
 
-/// A number of the same width that is only bits.
+/// An unsigned integer of the same width.
 template <class T>
 using bits_of =
     std::conditional_t<sizeof(T) == 1, std::uint8_t,
@@ -94,7 +93,7 @@ consteval std::uint64_t count_names(std::index_sequence<At...> /*all*/) {
   return end;
 }
 
-/// One past the highest enumerator, of those below 64, or below 192 if it has two bytes; 0: any value, as of ids.
+/// One past the highest enumerator below 64, or below 192 for two-byte types. 0: any value (wider types such as ids).
 template <class Enum>
 inline constexpr std::uint64_t enum_end =
     sizeof(Enum) > 2 ? 0 : count_names<Enum>(std::make_index_sequence<sizeof(Enum) == 1 ? 64 : 192>());
@@ -116,7 +115,7 @@ consteval bool has_only_numbers(std::index_sequence<At...> /*all*/) {
 template <class T>
 concept structure = std::is_class_v<T> && std::is_aggregate_v<T> && !is_array<T>;
 
-/// A struct of numbers, which a list stores by member.
+/// True for a struct of only numbers, which a list stores by member.
 template <class T>
 consteval bool is_flat() {
   if constexpr (structure<T>) {
@@ -209,8 +208,8 @@ class writer {
   std::vector<std::byte>& out_;
 };
 
-/// Reads what `writer` wrote. The bytes may be damaged or hostile: each length is compared with what is left of them, so
-/// memory is bounded by them; enumerators that do not exist, and times beyond some 146 years, are refused.
+/// Reads the bytes of a `writer`. They may be damaged or hostile: each length is compared with the remaining bytes, so
+/// memory is bounded by their number. Refuses enumerators that do not exist and times beyond about 146 years.
 /// After the first error the reader stays failed.
 class reader {
  public:
@@ -279,14 +278,14 @@ class reader {
     } else {
       value = std::bit_cast<T>(bits);
       if constexpr (std::is_same_v<T, std::int64_t>) {
-        // So that differences of two do not overflow.
+        // The difference of two times must not overflow.
         constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
         if (value != trace::unknown_time && (value > most || value < -most)) return fail();
       }
     }
   }
 
-  /// A length, of elements that take at least `least` bytes each.
+  /// Reads the length of a list whose elements take at least `least` bytes each.
   std::size_t length(std::size_t least) {
     std::uint32_t count = 0;
     get(count);
@@ -322,7 +321,7 @@ class reader {
       all.resize(count);
       get_planes(all, std::make_index_sequence<std::tuple_size_v<tuple>>());
     } else {
-      // An element has at least one byte. Its size in memory is larger, so it is made only when it comes.
+      // An encoded element has at least one byte but is larger in memory, so allocate each only when it is read.
       for (std::size_t left = length(1); left > 0 && !failed_; --left) get(all.emplace_back());
     }
   }
@@ -364,7 +363,7 @@ class reader {
   bool failed_ = false;
 };
 
-/// Appends a text that differs where the bytes of two types may differ.
+/// Appends a description of type `T`. Two types with different encodings have different descriptions.
 template <class T>
 void describe(std::string& out) {
   const auto of = [&]<class Part>(std::type_identity<Part> /*type*/) { describe<std::remove_const_t<Part>>(out); };

@@ -9,34 +9,34 @@ namespace sluice::query {
 
 bin_source::bin_source(const sources& from, bool categories) : from_(from) {
   if (from.stored != nullptr) {
-    const analysis::stored_tiles& tiles = *from.stored->tiles;
+    const summary::stored_tiles& tiles = *from.stored->tiles;
     curves_.assign(tiles.curves().begin(), tiles.curves().end());
     for (std::uint32_t i = 0; i < tiles.lanes().size(); ++i) {
       const trace::lane_row& lane = tiles.lanes()[i];
-      if (owners_.empty() || !analysis::same_owner(owners_.back().about, lane)) owners_.push_back({lane, 0, i});
+      if (owners_.empty() || !index::same_owner(owners_.back().about, lane)) owners_.push_back({lane, 0, i});
       ++owners_.back().lanes;
     }
     return;
   }
   if (categories) facts_ = from.index.tensors(from.trace);
-  of_index_ = analysis::curves_of(from.index, facts_.get(), analysis::time_range_of(from.trace));
-  for (const analysis::index_curve& curve : of_index_) curves_.push_back(curve.about);
-  slices_ = analysis::slices_of(from.index, nullptr);
-  for (const analysis::index_slices& each : slices_)
+  of_index_ = index::curves_of(from.index, facts_.get(), index::time_range_of(from.trace));
+  for (const index::index_curve& curve : of_index_) curves_.push_back(curve.about);
+  slices_ = index::slices_of(from.index, nullptr);
+  for (const index::index_slices& each : slices_)
     owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes()), 0});
 }
 
-analysis::bin_sources bin_source::bins() const {
+summary::bin_sources bin_source::bins() const {
   const bool reads = from_.draws == drawn_from::sections && from_.stored->sections;
   const auto read = [this](std::span<const std::size_t> sections) {
-    return from_.stored->sections->get_each(sections, analysis::section_scope::timeline,
+    return from_.stored->sections->get_each(sections, index::section_scope::timeline,
                                             [this] { return !from_.cancelled; });
   };
   if (reads) return {read, true};
   return {from_.stored->in_memory, from_.draws != drawn_from::memory};
 }
 
-void bin_source::say(analysis::bin_detail detail) const {
+void bin_source::say(summary::bin_detail detail) const {
   if (from_.detail != nullptr) *from_.detail = std::max(*from_.detail, detail);
 }
 
@@ -44,8 +44,8 @@ result<bin_source::sampled> bin_source::sample(std::span<const std::uint32_t> pl
                                                std::uint32_t width) const {
   sampled made;
   if (from_.stored != nullptr) {
-    const analysis::bin_grid grid = from_.stored->tiles->grid_over(range, width);
-    auto detail = analysis::bin_detail::exact;
+    const summary::bin_grid grid = from_.stored->tiles->grid_over(range, width);
+    auto detail = summary::bin_detail::exact;
     auto sampled_bins = from_.stored->tiles->sample(places, grid, bins(), detail);
     if (!sampled_bins) return tl::unexpected<error>(sampled_bins.error());
     say(detail);
@@ -54,15 +54,15 @@ result<bin_source::sampled> bin_source::sample(std::span<const std::uint32_t> pl
     return made;
   }
   made.range = range;
-  const analysis::curve_stacks stacks(curves_, from_.trace.tables());
-  made.bins = analysis::sample_curves(of_index_, stacks, places, range, width);
+  const index::curve_stacks stacks(curves_, from_.trace.tables());
+  made.bins = index::sample_curves(of_index_, stacks, places, range, width);
   return made;
 }
 
 result<void> bin_source::draw(std::size_t place, time_range range, std::uint32_t width,
                               std::vector<timeline::drawn_slice>& into) const {
   if (from_.stored != nullptr) {
-    auto detail = analysis::bin_detail::exact;
+    auto detail = summary::bin_detail::exact;
     auto drawn = from_.stored->tiles->draw(owners_[place].first, from_.stored->tiles->grid_over(range, width), bins(),
                                            detail, into);
     say(detail);

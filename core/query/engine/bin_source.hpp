@@ -5,50 +5,51 @@
 #include <vector>
 
 #include "core/index/curves.hpp"
-#include "core/query/answers/answer_functions.hpp"
+#include "core/query/results/result_functions.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
 
-/// The curves and slices that the timeline draws, taken from an index of the recording or from the tiles in its file.
-/// Private to core/query.
+/// Provides the curves and slices that the timeline draws, from an index of the recording or from the tiles in its
+/// file. Private to core/query.
 namespace sluice::query {
 
 class bin_source {
  public:
-  /// What lanes belong to: a stream, a copy direction, or the ranges or the calls of a thread.
+  /// The owner of some lanes: a stream, a copy direction, or the ranges or calls of a thread.
   struct owner {
-    trace::lane_row about;    ///< The row of its first lane.
-    std::uint32_t lanes = 0;  ///< Number of lanes: rows of slices.
-    std::uint32_t first = 0;  ///< Position of its first lane in `stored_tiles::lanes`.
+    trace::lane_row about;    ///< Describes the owner's first lane.
+    std::uint32_t lanes = 0;  ///< The number of lanes, which are rows of slices.
+    std::uint32_t first = 0;  ///< The position of the owner's first lane in `stored_tiles::lanes`.
   };
-  /// The bins of some curves, over about the requested range.
+  /// The bins of some curves, over approximately the requested range.
   struct sampled {
-    time_range range;                    ///< The range that the bins divide evenly.
-    std::vector<std::vector<bin>> bins;  ///< A list for each curve.
+    time_range range;                    ///< The range that the bins cover; they divide it evenly.
+    std::vector<std::vector<bin>> bins;  ///< One list of bins for each curve.
   };
 
-  /// With `categories`, there are curves by category, too. O(curves).
+  /// `categories`: also provide a curve for each category of memory. O(curves).
   bin_source(const sources& from, bool categories);
 
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   [[nodiscard]] std::span<const owner> owners() const { return owners_; }
 
-  /// Samples the curves at `places` in `curves`. An index gives bins over exactly `range`; tiles give aligned bins,
-  /// about `width` of them. O(curves * width * log events); from tiles O(curves * width).
+  /// Samples the curves at the positions `places` in `curves`. From an index, the bins cover exactly `range`; from
+  /// tiles, there are about `width` bins, aligned to the tiles. O(curves * width * log events) from an index,
+  /// O(curves * width) from tiles.
   [[nodiscard]] result<sampled> sample(std::span<const std::uint32_t> places, time_range range,
                                        std::uint32_t width) const;
 
-  /// Replaces `into` by the slices of `owners()[place]`: lane after lane, each lane in order of begin.
+  /// Replaces `into` with the slices of `owners()[place]`, lane after lane, each lane sorted by start time.
   [[nodiscard]] result<void> draw(std::size_t place, time_range range, std::uint32_t width,
                                   std::vector<timeline::drawn_slice>& into) const;
 
  private:
-  [[nodiscard]] analysis::bin_sources bins() const;
-  void say(analysis::bin_detail detail) const;
+  [[nodiscard]] summary::bin_sources bins() const;
+  void say(summary::bin_detail detail) const;
 
   const sources& from_;
-  std::shared_ptr<const analysis::tensor_facts> facts_;
-  std::vector<analysis::index_curve> of_index_;
-  std::vector<analysis::index_slices> slices_;
+  std::shared_ptr<const index::tensor_facts> facts_;
+  std::vector<index::index_curve> of_index_;
+  std::vector<index::index_slices> slices_;
   std::vector<trace::curve_row> curves_;
   std::vector<owner> owners_;
 };

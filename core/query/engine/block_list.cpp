@@ -9,20 +9,20 @@
 #include "core/base/outputs/full_disk.hpp"
 #include "core/base/scratch_file.hpp"
 #include "core/base/thread_scratch.hpp"
-#include "core/figures/unfreed.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/unfreed.hpp"
 
 namespace sluice::query {
 namespace {
 
-using analysis::listed_block;
+using metrics::listed_block;
 
 /// An index takes some 100 bytes an event.
 constexpr std::uint64_t events_in_a_part = 300'000;
 
 constexpr std::size_t place_of(list_column column) { return static_cast<std::size_t>(column); }
 
-/// Times near the birth of a block take few bytes as the distance from it.
+/// Times near the allocation of a block take few bytes as a difference from it.
 std::uint64_t from_birth(trace::time_ns time, trace::time_ns born, trace::time_ns unknown) {
   if (time == unknown) return 0;
   return trace::zigzag(static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(born)) + 1;
@@ -31,7 +31,7 @@ std::uint64_t to_time(std::uint64_t distance, std::uint64_t born, trace::time_ns
   return distance == 0 ? static_cast<std::uint64_t>(unknown) : born + trace::unzigzag(distance - 1);
 }
 
-/// The columns that are stored as the distance from `born`.
+/// True for columns that are stored as the difference from `born`.
 constexpr bool is_from_birth(list_column column) {
   return column == list_column::died || column == list_column::first_use || column == list_column::last_use;
 }
@@ -62,7 +62,7 @@ void put(const listed_block& block, bool unfreed, block_list::columns& to) {
 
 result<void> cannot(const char* what, int why) {
   return fail(code_of_failed_write(why), std::string("cannot ") + what + " the list of blocks: " + describe_errno(why),
-              "a scratch file", "name a folder with space in TMPDIR");
+              "a scratch file", "set TMPDIR to a folder with more space");
 }
 
 result<void> write_at(int descriptor, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -111,14 +111,14 @@ std::vector<std::uint64_t> block_list::names() const {
 result<void> block_list::extend(const std::function<bool()>& goes_on) {
   const std::scoped_lock lock(building_);
   if (complete()) return {};
-  if (failed_) return fail(error_code::io, "the list of blocks could not be made", "a scratch file");
+  if (failed_) return fail(error_code::io, "the list of blocks could not be built", "a scratch file");
   const std::size_t first = sections_;
-  const analysis::section_list& sections = from_.sections();
+  const summary::section_list& sections = from_.sections();
   std::size_t last = first;
   std::uint64_t events = sections.events(first);
   while (last + 1 < sections.size() && events + sections.events(last + 1) <= events_in_a_part)
     events += sections.events(++last);
-  const auto part = from_.index_of(first, last, analysis::section_scope::everything, goes_on);
+  const auto part = from_.index_of(first, last, index::section_scope::everything, goes_on);
   result<void> added;
   if (!part) {
     added = tl::unexpected(part.error());
@@ -134,7 +134,7 @@ result<void> block_list::extend(const std::function<bool()>& goes_on) {
   return {};
 }
 
-result<void> block_list::add(const analysis::index& part, analysis::time_range run) {
+result<void> block_list::add(const index::event_store& part, time_range run) {
   if (descriptor_ < 0) {
     auto made = scratch_file::make();
     if (!made) return tl::unexpected(made.error());
@@ -144,18 +144,18 @@ result<void> block_list::add(const analysis::index& part, analysis::time_range r
   }
   const trace::snapshot& trace = from_.snapshot();
   const auto facts = part.tensors(trace);
-  const analysis::cut_end end(trace);
-  const analysis::touch_index& touches = part.touches();
+  const metrics::cut_end end(trace);
+  const index::touch_index& touches = part.touches();
   if (!touches.empty()) uses_known_ = true;
-  const std::span<const analysis::block_record> blocks = part.memory().blocks();
+  const std::span<const index::block_record> blocks = part.memory().blocks();
   columns listed;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const analysis::block_record& block = blocks[i];
+    const index::block_record& block = blocks[i];
     if (!block.allocated || !run.holds(block.born)) continue;
-    const auto category = i < facts->categories.size() ? facts->categories[i] : analysis::block_category{};
-    listed_block row = analysis::listed(block, category);
+    const auto category = i < facts->categories.size() ? facts->categories[i] : index::block_category{};
+    listed_block row = metrics::listed(block, category);
     if (!touches.empty()) row.set_uses(touches.of(block));
-    put(row, analysis::is_unfreed(block, end), listed);
+    put(row, metrics::is_unfreed(block, end), listed);
     if (listed[0].size() < rows_in_chunk) continue;
     if (auto added = add_chunk(listed); !added) return added;
     for (auto& each : listed) each.clear();
@@ -227,8 +227,8 @@ listed_block block_list::block_of(const columns& of, std::size_t row) {
   made.bytes = get(list_column::bytes);
   made.layer = static_cast<trace::layer>(trait(0));
   made.kind = static_cast<trace::memory_kind>(trait(block_traits::kind_at));
-  made.category = {static_cast<analysis::category>(trait(block_traits::category_at)),
-                   static_cast<analysis::category_reason>(trait(block_traits::reason_at))};
+  made.category = {static_cast<index::category>(trait(block_traits::category_at)),
+                   static_cast<index::category_reason>(trait(block_traits::reason_at))};
   made.first_use = static_cast<trace::time_ns>(get(list_column::first_use));
   made.last_use = static_cast<trace::time_ns>(get(list_column::last_use));
   made.uses = get(list_column::uses);

@@ -8,21 +8,21 @@
 #include <variant>
 
 #include "core/base/error.hpp"
-#include "core/figures/range_statistics.hpp"
-#include "core/figures/report.hpp"
-#include "core/query/answers/answer_types.hpp"
-#include "core/query/answers/panels/memory_groups.hpp"
+#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/report.hpp"
+#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/results/result_types.hpp"
 #include "core/summary/memory_limit.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// The questions of views, and their answers. Asking does not block (except `ask_now`): the answer is what is ready
-/// now. Tasks on other threads compute the rest and wake the caller's loop.
+/// The queries of views, and the engine that computes their results. Except for `ask_now`, asking does not block: it
+/// returns the result that is ready. Tasks on other threads compute the rest and then wake the caller's event loop.
 namespace sluice::query {
 
-/// The answer as far as it is ready. `value` is null before anything is ready; it may be about an older snapshot or the
-/// range asked before. `complete` is false in all of these cases, and a better value will follow.
+/// The part of a result that is ready. `value` is null before anything is ready, and may describe an older snapshot or
+/// the previously requested range. In all of these cases `complete` is false, and a better value will follow.
 template <class T>
-struct answer {
+struct query_result {
   std::shared_ptr<const T> value;
   bool complete = false;
   float progress = 0;  ///< 0..1
@@ -31,143 +31,148 @@ struct answer {
   explicit operator bool() const { return value != nullptr; }
 };
 
-struct tracks_question {
-  friend bool operator==(const tracks_question&, const tracks_question&) = default;
-  using answer_type = track_list;
+struct tracks_query {
+  friend bool operator==(const tracks_query&, const tracks_query&) = default;
+  using result_type = track_list;
 };
 
-struct slices_question {
+struct slices_query {
   std::uint64_t track = 0;
   time_range range;
-  std::uint32_t width = 0;  ///< Pixels; slices narrower than one are merged.
-  friend bool operator==(const slices_question&, const slices_question&) = default;
-  using answer_type = slice_list;
+  std::uint32_t width = 0;  ///< In pixels; slices narrower than one pixel are merged.
+  friend bool operator==(const slices_query&, const slices_query&) = default;
+  using result_type = slice_list;
 };
 
 /// The curves of a memory, pool, bandwidth or counter track.
-struct series_question {
+struct series_query {
   std::uint64_t track = 0;
   time_range range;
   std::uint32_t width = 0;
-  bool by_category = false;  ///< Show layers with tensors as one band for each category.
-  friend bool operator==(const series_question&, const series_question&) = default;
-  using answer_type = series;
+  bool by_category = false;  ///< Split each layer that has tensors into one band per category.
+  friend bool operator==(const series_query&, const series_query&) = default;
+  using result_type = series;
 };
 
-/// Blocks that were live at some time in `range`, and pass all of the filters.
-struct blocks_question {
+/// Requests the blocks that were live at some time in `range` and that pass all filters.
+struct blocks_query {
   time_range range;
   std::optional<trace::layer> layer;
   bool only_unfreed = false;
   block_column sort = block_column::bytes;
   bool descending = true;
-  /// Part of the name, of the address in hex, or of a line of the call stack (its place or function) or its module;
-  /// upper and lower case are the same.
+  /// A text that the block's name, its address in hex, a line of its call stack (file or function) or its module must
+  /// contain. Case-insensitive.
   std::string filter;
-  std::size_t rows = block_table::row_limit;  ///< Return at most this many rows, the first; counts and sums are of all.
-  std::optional<symbols::attribution> by{};   ///< For `block_table::asked_by`; none: the most even, of these rows.
-  std::optional<analysis::category> category{};
-  std::uint64_t least_bytes = 0;  ///< Only blocks of at least this size.
-  bool only_unused = false;       ///< Only blocks that no launch and no copy named. None if no uses were recorded.
-  std::optional<trace::device_id> device{};  ///< None: of all devices. `device_id::none`: of no device.
+  std::size_t rows = block_table::row_limit;  ///< The most rows to return. The result's count and sum include the other
+                                              ///< rows, too.
+  std::optional<symbols::attribution> by{};   ///< For `block_table::asked_by`; none: the most even one for these rows.
+  std::optional<index::category> category{};
+  std::uint64_t min_bytes = 0;  ///< Only blocks of at least this size.
+  bool only_unused = false;     ///< Only blocks that no launch or copy used. If uses were not recorded: no blocks.
+  std::optional<trace::device_id> device{};  ///< None: all devices. `device_id::none`: blocks without a device.
   std::optional<trace::memory_kind> kind{};
-  trace::process_id process{};           ///< None: of all processes.
-  std::optional<block_groups> groups{};  ///< As in the answer to a `memory_groups_question`.
-  bool with_uses = false;  ///< Fill in first and last uses. Costs reading them from a recording with sections.
-  /// True if an answer needs the uses of blocks.
+  trace::process_id process{};           ///< None: all processes.
+  std::optional<block_groups> groups{};  ///< Only blocks of these groups of a `memory_groups` result.
+  bool with_uses = false;  ///< Also return the first and last use of each block. A recording with sections must then be
+                           ///< read once more.
+  /// True if the uses of blocks are needed to compute the result.
   [[nodiscard]] bool needs_uses() const;
-  friend bool operator==(const blocks_question&, const blocks_question&) = default;
-  using answer_type = block_table;
+  friend bool operator==(const blocks_query&, const blocks_query&) = default;
+  using result_type = block_table;
 };
 
-/// Asks for the figures of a range, computed by the function that the report uses.
-struct statistics_question {
+/// Requests the metrics of a range, which the report computes with the same function.
+struct statistics_query {
   time_range range;
-  friend bool operator==(const statistics_question&, const statistics_question&) = default;
-  using answer_type = analysis::range_statistics;
+  friend bool operator==(const statistics_query&, const statistics_query&) = default;
+  using result_type = metrics::range_statistics;
 };
 
-/// Asks for the report on the whole trace.
-struct report_question {
-  friend bool operator==(const report_question&, const report_question&) = default;
-  using answer_type = analysis::report;
+/// Requests the report on the whole trace.
+struct report_query {
+  friend bool operator==(const report_query&, const report_query&) = default;
+  using result_type = metrics::report;
 };
 
-/// Which event is meant: the given one, or the nearest one before or after it that has the same name.
+/// Selects the given event, or the nearest event before or after it with the same name.
 enum class same_name : std::uint8_t { itself, previous, next };
 
-struct details_question {
+struct details_query {
   trace::event_id event{};
-  trace::block_id block{};              ///< If set, ask about this block instead of an event.
-  same_name which = same_name::itself;  ///< Kernels, calls and ranges have names; copies have directions.
-  friend bool operator==(const details_question&, const details_question&) = default;
-  using answer_type = event_details;
+  trace::block_id block{};              ///< If set, requests this block instead of an event.
+  same_name which = same_name::itself;  ///< For copies, the same direction counts as the same name.
+  friend bool operator==(const details_query&, const details_query&) = default;
+  using result_type = event_details;
 };
 
-/// What the first level of a tree of stacks is: the callers, or a group of stacks that are attributed to the same.
+/// Selects the first level of a tree of stacks: callers, or groups of stacks with the same attribution.
 struct stack_grouping {
   bool grouped = false;
-  std::optional<symbols::attribution> by{};  ///< None: what splits the bytes most evenly (`analysis::most_even`).
+  std::optional<symbols::attribution> by{};  ///< None: the attribution that splits the bytes most evenly
+                                             ///< (`metrics::most_even`).
   friend bool operator==(const stack_grouping&, const stack_grouping&) = default;
 };
 
-/// Asks which call stacks hold memory, allocate it or copy it.
-struct stacks_question {
+/// Requests the call stacks that allocated memory or copied it.
+struct stacks_query {
   time_range range;
   stack_measure measure = stack_measure::peak;
-  time_ns at = 0;                       ///< The moment, for the measure `live`.
-  std::optional<trace::layer> layer{};  ///< None: one is chosen, see `stack_view::choice`.
+  time_ns at = 0;                       ///< The time for the measure `live`.
+  std::optional<trace::layer> layer{};  ///< None: the engine chooses the layer; `stack_view::choice` is its choice.
   std::optional<trace::device_id> device{};
   std::optional<trace::memory_kind> kind{};
   std::optional<trace::direction> direction{};  ///< For the measure `transferred`.
-  analysis::stack_weight weight = analysis::stack_weight::bytes;
-  analysis::stack_order order = analysis::stack_order::from_caller;
-  bool fold = false;  ///< Hide lines of libraries, except the innermost line of each stack.
+  metrics::stack_weight weight = metrics::stack_weight::bytes;
+  metrics::stack_order order = metrics::stack_order::from_caller;
+  bool fold = false;  ///< Hide the lines of libraries, except the innermost line of each stack.
   stack_grouping grouping{};
-  friend bool operator==(const stacks_question&, const stacks_question&) = default;
-  using answer_type = stack_view;
+  friend bool operator==(const stacks_query&, const stacks_query&) = default;
+  using result_type = stack_view;
 };
 
-struct messages_question {
-  friend bool operator==(const messages_question&, const messages_question&) = default;
-  using answer_type = std::vector<message>;
+struct messages_query {
+  friend bool operator==(const messages_query&, const messages_query&) = default;
+  using result_type = std::vector<message>;
 };
 
-/// Asks for events whose name contains a text, ignoring case: kernels, calls, ranges, markers, graphs, files,
-/// allocations. Reads the file without an index: O(events), most of which cost a few bytes of one column.
-struct search_question {
-  std::string text;  ///< Empty: nothing is found.
-  friend bool operator==(const search_question&, const search_question&) = default;
-  using answer_type = search_results;
+/// Requests the events whose name contains a text, ignoring case: kernels, calls, ranges, markers, graphs, files,
+/// allocations. Reads the file without an index: O(events), but for most events only a few bytes of the name column.
+struct search_query {
+  std::string text;  ///< If empty, the result is empty.
+  friend bool operator==(const search_query&, const search_query&) = default;
+  using result_type = search_results;
 };
 
-/// Asks what a framework's allocator would have reserved under `replay::policies_for` it. Reads all of a recording's
-/// memory events, then replays them policy by policy: O(policies * requests * log live blocks).
-struct what_if_question {
-  friend bool operator==(const what_if_question&, const what_if_question&) = default;
-  using answer_type = what_if_curves;
+/// Requests the memory that a framework's allocator would have reserved under other policies (`replay::policies_for`).
+/// Reads all memory events of the recording, then replays them for one policy after another. O(policies * requests *
+/// log live blocks).
+struct what_if_query {
+  friend bool operator==(const what_if_query&, const what_if_query&) = default;
+  using result_type = what_if_curves;
 };
 
-/// Has questions answered elsewhere: engine/answerer.hpp.
+/// Computes results in another process: see ../elsewhere/answerer.hpp.
 class answerer;
 
 struct engine_options {
-  unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
-  std::function<void()> wake;  ///< Called from a task's thread when a better answer is ready.
-  /// Memory in bytes that the program may use to answer questions about a file with summaries, however large. With
-  /// less, parts of the file are read again more often. A growing file is held in memory until that would take more;
-  /// then it is summed up again and again, and answers are about a somewhat older snapshot until the file ends, and figures
-  /// of the whole recording about a still older one, since building them takes longer the longer it is. Not limited: an index of all events, which a few questions need, and a file without summaries that does not
-  /// grow (`analysis::summed_up` makes some).
-  std::size_t memory_bytes = analysis::usual_memory_limit;
-  /// Of a recording that grows beyond that: see `growing_summary_options::settles_after`.
+  unsigned threads = 0;        ///< 0: one less than the number of cores, at least 1. Threads run at lower priority.
+  std::function<void()> wake;  ///< Called from a task's thread when a better result is ready.
+  /// The most memory in bytes for computing results from a file with summaries, whatever its size. With less memory,
+  /// parts of the file are read again more often. A growing file is indexed in memory until the index would exceed this
+  /// limit; from then on the file is summarized repeatedly, and results describe a slightly older snapshot until the
+  /// recording ends. Metrics of the whole recording are older still: the longer the recording, the longer it takes to
+  /// build them. The limit does not apply to the index of all events, which a few queries need, nor to a complete file
+  /// without summaries (`summary::summed_up` creates them).
+  std::size_t memory_bytes = summary::usual_memory_limit;
+  /// For a recording that grows beyond `memory_bytes`: see `growing_summary_options::settles_after`.
   trace::time_ns live_settles_after = 1'000'000'000;
-  /// Where questions are answered if the rows of the recording are not here (`trace::file::without_rows`).
+  /// Computes the results if this process does not have the recording's rows (`trace::file::without_rows`).
   std::shared_ptr<answerer> elsewhere{};
 };
 
-/// Answers questions about one open trace; each document has one engine. Holds the index of the snapshot that answers
-/// are about, and updates it after `refresh`. Thread-safe.
+/// Computes the results of queries about one open trace; each document has one engine. Holds the index of the snapshot
+/// that results describe, and extends the index after `refresh`. Thread-safe.
 class engine {
  public:
   engine(std::shared_ptr<trace::file> file, engine_options options = {});
@@ -175,32 +180,32 @@ class engine {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
-  /// The snapshot that answers are about.
+  /// The snapshot that results describe.
   [[nodiscard]] std::shared_ptr<const trace::snapshot> snapshot() const;
 
-  /// Starts a task that looks for new data of a live recording; `snapshot` changes once answers include it. Cheap.
+  /// Starts a task that checks a live recording for new data; `snapshot` changes once results include that data. Cheap.
   void refresh();
 
-  /// Where there are no threads (`has_threads`), works on answers until the time is over: call it between frames.
+  /// On platforms without threads (`has_threads`), computes results until the time `until`. Call it between frames.
   void work_here(std::chrono::steady_clock::time_point until);
 
-  /// True while any task waits or runs. A screenshot waits until this is false.
+  /// True while any task waits or runs. Screenshots are taken when this is false.
   [[nodiscard]] bool busy() const;
 
-  /// Answers a question synchronously, for the command line and tests: blocks until the answer is complete.
-  template <class Question>
-  [[nodiscard]] result<std::shared_ptr<const typename Question::answer_type>> ask_now(const Question& question);
+  /// Runs a query synchronously, for the command line and tests: blocks until the result is complete.
+  template <class Query>
+  [[nodiscard]] result<std::shared_ptr<const typename Query::result_type>> ask_now(const Query& query);
 
  private:
-  template <class Question>
+  template <class Query>
   friend class slot;
   struct state;
   std::shared_ptr<state> state_;
 };
 
-/// One question of a view, asked every frame and answered from what is ready. Asking a different question, or
-/// destroying the slot, cancels the previous one. Use from one thread.
-template <class Question>
+/// One query of a view, which asks it every frame and gets the result that is ready. Asking a different query, or
+/// destroying the slot, cancels the previous query. Use from one thread.
+template <class Query>
 class slot {
  public:
   slot();
@@ -208,10 +213,10 @@ class slot {
   slot(slot&&) noexcept;
   slot& operator=(slot&&) noexcept;
 
-  /// O(1) when nothing changed. Never blocks. A panning view asks a new question every frame: `value` is then the last
-  /// finished answer (its `range` says for what). A running task may finish and be shown, so that the work does not
-  /// start over forever.
-  answer<typename Question::answer_type> ask(engine& from, const Question& question);
+  /// Never blocks. O(1) if nothing changed. A panning view asks a new query every frame; `value` is then the last
+  /// finished result, whose `range` shows what it covers. A running task finishes and its result is shown even if the
+  /// query has changed, so that a view that changes every frame still gets results.
+  query_result<typename Query::result_type> ask(engine& from, const Query& query);
 
  private:
   struct state;

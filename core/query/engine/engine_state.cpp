@@ -7,7 +7,7 @@
 namespace sluice::query {
 namespace {
 
-/// A building task makes room for questions after this long.
+/// A building task lets queries run after this long.
 constexpr auto building_slice = std::chrono::milliseconds(10);
 
 std::atomic<std::uint64_t> next_serial{1};
@@ -30,7 +30,7 @@ engine::state::view engine::state::seen() {
 }
 
 void engine::state::load() {
-  if (options.elsewhere) {  // There is nothing to be read here.
+  if (options.elsewhere) {  // There is nothing to read in this process.
     const std::scoped_lock lock(mutex);
     loaded = built = true;
     complete = true;
@@ -106,7 +106,7 @@ void engine::state::build() {
   }
 }
 
-void engine::state::look_for_more() {
+void engine::state::poll() {
   refreshing = false;
   std::shared_ptr<trace::file> from;
   {
@@ -115,13 +115,13 @@ void engine::state::look_for_more() {
   }
   if (options.elsewhere) return look_elsewhere();
   const auto found = from->refresh();
-  if (!found) return;  // A file that vanished stays as it was last seen.
-  // Looked for last: a writer that is no longer there has put it there before.
+  if (!found) return;  // If the file vanished, keep its last state.
+  // Checked last: a writer that has ended has created its successor before.
   const auto successor = from->successor();
   const bool replaced = successor && *successor != nullptr;
   if (!replaced && !*found) return;
   const std::scoped_lock lock(mutex);
-  if (opened != from) return;  // Another task was quicker.
+  if (opened != from) return;  // Another task was faster.
   if (replaced) opened = *successor;
   if (loaded) {
     follow(opened->latest());
@@ -144,8 +144,8 @@ void engine::state::look_elsewhere() {
 
 void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {
   const bool elsewhere = !newest->is_of_the_file_of(*target);
-  if (elsewhere || (can_be_summed_up && analysis::is_beyond(*newest, options.memory_bytes)))
-    return sums.look(std::move(newest));
+  if (elsewhere || (can_be_summed_up && summary::is_beyond(*newest, options.memory_bytes)))
+    return sums.update(std::move(newest));
   target = std::move(newest);
   start_building();
 }
@@ -156,12 +156,12 @@ void engine::state::take(live_summarizer::outcome made) {
     const bool held_all = !summaries;
     const bool elsewhere = !made.trace->is_of_the_file_of(*target);
     target = std::move(made.trace);
-    summaries = std::move(made.answers);
+    summaries = std::move(made.results);
     summed_up_live = summaries && target->growing();
-    // What was held of all goes with the last who reads it. An index that a question took beside summaries takes in the rest once
-    // there is such a question again, unless it is of another file.
+    // The last reader releases the data of the whole recording. An index that a query required beside summaries is
+    // extended when such a query comes again, unless it belongs to another file.
     if (elsewhere || (summaries && held_all)) {
-      index = std::make_shared<analysis::growing_index>();
+      index = std::make_shared<index::growing_index>();
       index_wanted = false;
     }
     if (summaries) {
@@ -170,7 +170,7 @@ void engine::state::take(live_summarizer::outcome made) {
       progress = 1;
       generation.fetch_add(1);
     } else {
-      can_be_summed_up = !analysis::is_beyond(*target, options.memory_bytes);
+      can_be_summed_up = !summary::is_beyond(*target, options.memory_bytes);
       start_building();
     }
     changed.notify_all();
@@ -186,7 +186,8 @@ void engine::state::find_symbols() {
 
 void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
   const auto from = stored();
-  if (from && from->ahead && from->ahead->look(seen, width)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
+  if (from && from->ahead && from->ahead->prefetch(seen, width))
+    pool.add([this, ahead = from->ahead] { read_on(ahead); });
 }
 
 void engine::state::read_on(const std::shared_ptr<prefetcher>& ahead) {

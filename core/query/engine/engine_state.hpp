@@ -8,58 +8,58 @@
 #include <shared_mutex>
 
 #include "core/index/growing_index.hpp"
-#include "core/query/answers/answer_functions.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/engine/live_summarizer.hpp"
 #include "core/query/engine/task_pool.hpp"
+#include "core/query/results/result_functions.hpp"
 
 namespace sluice::query {
 
-/// The shortest time between two updates of an answer, and two calls of `wake`, while the index is being built.
+/// While the index is being built, results are updated and `wake` is called at most this often.
 inline constexpr auto refresh_interval = std::chrono::milliseconds(250);
 
-/// The data that an engine answers from, and how it follows a growing file. Either `index` covers all data and absorbs
-/// what is appended; or, if that would take too much memory, `summaries` describe a slightly older snapshot, and are
-/// replaced by newer ones. Thread-safe. Private to core/query.
+/// The data from which an engine computes results; follows a growing file. Either `index` covers all data, and appended
+/// data is added to it; or, if the index would take too much memory, `summaries` describe a slightly older snapshot and
+/// are replaced by newer ones from time to time. Thread-safe. Private to core/query.
 struct engine::state {
   using steady = std::chrono::steady_clock;
   state(std::shared_ptr<trace::file> f, engine_options o);
 
-  /// A consistent copy of the members at one moment.
+  /// A consistent copy of the members at one time.
   struct view {
     std::shared_ptr<const trace::snapshot> trace;
-    std::shared_ptr<const stored_sources> stored;    ///< The file's summaries; null: none, or not yet known.
-    std::shared_ptr<analysis::growing_index> index;  ///< Read it only under `index_mutex`.
+    std::shared_ptr<const stored_sources> stored;  ///< The file's summaries; null if there are none, or until `load`.
+    std::shared_ptr<index::growing_index> index;   ///< Read it only while holding `index_mutex`.
     std::uint64_t generation = 0;
   };
 
   const std::uint64_t serial;
   const engine_options options;
 
-  std::mutex mutex;  ///< Guards `opened` to `building`; never held while reading a file or computing.
+  std::mutex mutex;  ///< Guards the members from `opened` to `building`; never held while reading a file or computing.
   std::condition_variable changed;
   std::shared_ptr<trace::file> opened;
-  std::shared_ptr<const trace::snapshot> target;    ///< The snapshot that answers are about.
+  std::shared_ptr<const trace::snapshot> target;    ///< The snapshot that results describe.
   std::shared_ptr<const stored_sources> summaries;  ///< The summaries of `target`; null if there are none.
-  std::shared_ptr<analysis::growing_index> index = std::make_shared<analysis::growing_index>();
+  std::shared_ptr<index::growing_index> index = std::make_shared<index::growing_index>();
   std::shared_ptr<const trace::snapshot> unseen;  ///< A newer snapshot, found before `loaded`.
-  bool loaded = false;                            ///< It is known whether the file has summaries.
-  bool can_be_summed_up = true;                   ///< False once a needed summary could not be built.
-  bool index_wanted = false;                      ///< A question needs `index`, or there are no summaries.
-  bool built = false;                             ///< `index` covers `target`.
+  bool loaded = false;                            ///< `load` has determined whether the file has summaries.
+  bool can_be_summed_up = true;                   ///< False after a failure to build a summary that was needed.
+  bool index_wanted = false;                      ///< A query needs `index`, or there are no summaries.
+  bool built = false;                             ///< `index` covers all of `target`.
   bool building = false;                          ///< A task is building `index`.
 
-  const analysis::growing_index nothing;  ///< An empty index, for answers that need none.
+  const index::growing_index nothing;  ///< An empty index, for results that do not need one.
   std::shared_mutex index_mutex;
-  std::atomic<std::uint64_t> generation{0};  ///< Increases when answers may change.
+  std::atomic<std::uint64_t> generation{0};  ///< Increases when results may change.
   std::atomic<float> progress{0};
-  std::atomic<bool> complete{false};  ///< Answers are final: the index is built, or no question has needed it so far.
+  std::atomic<bool> complete{false};  ///< Results are final: `index` is built, or no query has needed it so far.
   std::atomic<bool> refreshing{false};
   std::atomic<bool> summed_up_live{
-      false};  ///< Answers are from sums of a recording that grows, and change again and again.
+      false};  ///< Results are computed from summaries of a growing recording, and change repeatedly.
   steady::time_point woken = steady::now();  ///< When the building task last called `wake`.
 
-  symbols::frame_book frames;
+  symbols::frame_cache frames;
 
   task_pool pool;        ///< Its threads use the members above.
   live_summarizer sums;  ///< Its thread uses the members above.
@@ -69,33 +69,33 @@ struct engine::state {
   }
 
   [[nodiscard]] view seen();
-  /// The file's summaries; null: none, or not yet known.
+  /// Returns the file's summaries, or null if it has none or they are not opened yet.
   [[nodiscard]] std::shared_ptr<const stored_sources> stored() { return seen().stored; }
   [[nodiscard]] std::shared_ptr<const trace::snapshot> current() { return seen().trace; }
 
-  /// Opens the file's summaries. If there are none, starts building the index before any question needs it.
+  /// Opens the file's summaries. If there are none, starts building the index before any query needs it.
   void load();
-  /// Starts building the index, for a question that the file's summaries do not answer.
+  /// Starts building the index, for a query that the file's summaries cannot answer.
   void want_index();
-  /// Looks for data appended to the file, and for a new file that replaced it.
-  void look_for_more();
-  /// Asks for the newer state of a recording whose rows are elsewhere.
+  /// Checks for data appended to the file, and for a new file that replaced it.
+  void poll();
+  /// Like `poll`, for a recording whose rows are in another process: requests its newer state.
   void look_elsewhere();
-  /// Resolves names of native functions for a while, then queues itself again if there are more.
+  /// Resolves the names of native functions for a short time, then queues itself again if some are left.
   void find_symbols();
-  /// Starts to read what a view will need that shows `seen` on `width` pixels.
+  /// Starts reading the data that a view of `seen`, `width` pixels wide, will need.
   void read_ahead_of(time_range seen, std::uint32_t width);
 
  private:
-  /// Queues `build`, unless a task builds already. The caller holds `mutex`.
+  /// Queues `build`, unless a task is already building. The caller holds `mutex`.
   void start_building();
-  /// Adds chunks to `index` for some 10 ms, then queues itself again until `index` covers `target`.
+  /// Adds chunks to `index` for about 10 ms, then queues itself again, until `index` covers `target`.
   void build();
-  /// Makes answers be about `newest`, which has more data or is of another file: at once if `index` can absorb it,
-  /// otherwise once `sums` has summarized it. The caller holds `mutex`.
+  /// Makes results describe `newest`, which has more data or belongs to another file: immediately if its data can be
+  /// added to `index`, otherwise when `sums` has summarized it. The caller holds `mutex`.
   void follow(std::shared_ptr<const trace::snapshot> newest);
   void take(live_summarizer::outcome made);
-  /// Reads one tile or section ahead, then queues itself again if there are more.
+  /// Reads one tile or section ahead, then queues itself again if some are left.
   void read_on(const std::shared_ptr<prefetcher>& ahead);
 };
 

@@ -7,23 +7,23 @@
 #include "core/base/freed_memory.hpp"
 #include "core/base/threads/lower_priority.hpp"
 #include "core/summary/passes/finalize.hpp"
-#include "core/summary/passes/growing_figures.hpp"
+#include "core/summary/passes/growing_metrics.hpp"
 
 namespace sluice::query {
 namespace {
 
-/// Nothing is summed up for so much of the time that it took, in per cent. The threads have a low priority: they take time that nobody
-/// else wants, but wear out memory bandwidth and a battery all the same.
+/// Pause between summaries, in percent of the time the last one took. The threads have a low priority and use idle
+/// cores, but still consume memory bandwidth and battery.
 constexpr int pause = 100;
-/// The same with many cores. With fewer, they are left to the program.
+/// The same with many cores. With fewer, the cores are left to the program.
 constexpr int pause_of_many = 25;
 constexpr unsigned many_cores = 8;
-/// A live view shows no more new pictures than these.
-constexpr auto least_pause = std::chrono::milliseconds(400);
-/// Threads that read for figures, with many cores. Each takes some 20 MB, so there are not more.
+/// A live view is updated at most this often.
+constexpr auto min_pause = std::chrono::milliseconds(400);
+/// Threads that read for metrics, with many cores. Each takes some 20 MB, so there are only a few.
 constexpr std::size_t readers = 2;
-/// What summing up takes of the memory that answers may use.
-constexpr std::size_t taken_beside_answers = 80'000'000;
+/// Memory for summarizing, taken from the memory for results.
+constexpr std::size_t taken_beside_results = 80'000'000;
 
 std::chrono::steady_clock::duration pause_after(std::chrono::steady_clock::duration work, bool many) {
   return work * (many ? pause_of_many : pause) / 100;
@@ -45,14 +45,14 @@ live_summarizer::~live_summarizer() {
   }
   changed_.notify_all();
   thread_.join();
-  figures_thread_.join();
+  metrics_thread_.join();
 }
 
-void live_summarizer::look(std::shared_ptr<const trace::snapshot> newest) {
+void live_summarizer::update(std::shared_ptr<const trace::snapshot> newest) {
   {
     const std::scoped_lock lock(mutex_);
     wanted_ = std::move(newest);
-    // Without a thread the recording is read without sums, and the next look tries again.
+    // Without a thread, the recording is read without summaries, and the next `update` tries again.
     if (!has_threads() || (!thread_.started() && !thread_.start([this] { work(); }))) wanted_ = nullptr;
   }
   changed_.notify_all();
@@ -61,8 +61,8 @@ void live_summarizer::look(std::shared_ptr<const trace::snapshot> newest) {
 bool live_summarizer::busy() const {
   const std::scoped_lock lock(mutex_);
   const bool due = wanted_ && (!wanted_->growing() || steady::now() >= next_);
-  const bool figures_due = unfigured_ && (!wanted_ || steady::now() >= next_figures_);
-  return working_ || building_ || built_ || due || figures_due;
+  const bool metrics_due = unfigured_ && (!wanted_ || steady::now() >= next_metrics_);
+  return working_ || building_ || built_ || due || metrics_due;
 }
 
 void live_summarizer::work() {
@@ -74,7 +74,7 @@ void live_summarizer::work() {
     if (stopping_) return;
     if (auto found = std::exchange(built_, std::nullopt)) {
       const bool of_shown = !shown_ || found->from->snapshot().is_of_the_file_of(shown_->trace());
-      if (of_shown) figures_ = *std::move(found);
+      if (of_shown) metrics_ = *std::move(found);
     }
     const bool due = wanted_ && (!wanted_->growing() || steady::now() >= next_);
     auto trace = due ? std::exchange(wanted_, nullptr) : nullptr;
@@ -91,20 +91,20 @@ void live_summarizer::work() {
     const auto end = steady::now();
     lock.lock();
     working_ = false;
-    if (due) next_ = end + std::max<steady::duration>(pause_after(end - begin, many_cores_), least_pause);
+    if (due) next_ = end + std::max<steady::duration>(pause_after(end - begin, many_cores_), min_pause);
   }
 }
 
 void live_summarizer::sum_up_all(std::shared_ptr<const trace::snapshot> ended) {
   sums_.reset();
   shown_.reset();
-  answers_.reset();
-  figures_ = {};
+  results_.reset();
+  metrics_ = {};
   {
     const std::scoped_lock lock(mutex_);
     unfigured_.reset();
   }
-  const auto made = analysis::summed_up(
+  const auto made = summary::summed_up(
       std::move(ended),
       {.memory_bytes = memory_bytes_, .several_cores = many_cores_, .cancelled = [this] { return stopping_.load(); }});
   if (made) take_({*made, open_stored_sources(*made, memory_bytes_)});
@@ -113,81 +113,81 @@ void live_summarizer::sum_up_all(std::shared_ptr<const trace::snapshot> ended) {
 void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
   if (!sums_) sums_.emplace(how_);
   auto made = sums_->sum_up(growing, [this] { return !stopping_; });
-  if (made && figures_.from && !growing->is_of_the_file_of(figures_.from->snapshot())) figures_ = {};
-  if (made && !figures_.figures) {
-    auto first = first_figures(*made);
+  if (made && metrics_.from && !growing->is_of_the_file_of(metrics_.from->snapshot())) metrics_ = {};
+  if (made && !metrics_.metrics) {
+    auto first = first_metrics(*made);
     if (first) {
-      figures_ = *std::move(first);
+      metrics_ = *std::move(first);
     } else {
       made = tl::unexpected(first.error());
     }
   }
   if (!made) {
     shown_.reset();
-    answers_.reset();
-    if (made.error().code != error_code::cancelled) take_({analysis::not_summed_up(*growing, made.error()), nullptr});
+    results_.reset();
+    if (made.error().code != error_code::cancelled) take_({summary::not_summed_up(*growing, made.error()), nullptr});
     return;
   }
   shown_ = std::move(*made);
-  if (figures_.from != shown_->sections) {
+  if (metrics_.from != shown_->sections) {
     const std::scoped_lock lock(mutex_);
     unfigured_ = shown_;
-    if (!figures_thread_.started() && !figures_thread_.start([this] { work_on_figures(); })) unfigured_.reset();
+    if (!metrics_thread_.started() && !metrics_thread_.start([this] { work_on_metrics(); })) unfigured_.reset();
   }
   changed_.notify_all();
   show(*shown_);
 }
 
-void live_summarizer::show(const analysis::growing_summary::outcome& made) {
-  const auto with = sums_->with_figures(made, *figures_.figures);
+void live_summarizer::show(const summary::growing_summary::outcome& made) {
+  const auto with = sums_->with_metrics(made, *metrics_.metrics);
   if (!with) {
-    const auto warned = analysis::not_summed_up(made.trace(), with.error());
+    const auto warned = summary::not_summed_up(made.trace(), with.error());
     shown_.reset();
-    answers_.reset();
+    results_.reset();
     return take_({warned, nullptr});
   }
-  const auto answers = open_stored_sources(*with, memory_bytes_ - std::min(memory_bytes_, taken_beside_answers));
-  if (answers && answers_ && beginning_ == made.beginning) take_over(*answers_, settled_, *answers);
-  const bool first = !std::exchange(answers_, answers);
+  const auto results = open_stored_sources(*with, memory_bytes_ - std::min(memory_bytes_, taken_beside_results));
+  if (results && results_ && beginning_ == made.beginning) take_over(*results_, settled_, *results);
+  const bool first = !std::exchange(results_, results);
   settled_ = made.settled;
   beginning_ = made.beginning;
-  take_({*with, answers});
-  if (first) give_freed_memory_back();  // Until now an index held all of the recording.
+  take_({*with, results});
+  if (first) give_freed_memory_back();  // An index held the whole recording until now.
 }
 
-analysis::stored_figures_options live_summarizer::how_to_build() const {
+summary::stored_metrics_options live_summarizer::how_to_build() const {
   return {.several_cores = false, .readers = many_cores_ ? readers : 1};
 }
 
-result<live_summarizer::figures_of> live_summarizer::first_figures(
-    const analysis::growing_summary::outcome& made) const {
-  auto found = analysis::build_stored_figures(*made.sections, *made.unsectioned, how_to_build(), {},
-                                              [this] { return !stopping_; });
+result<live_summarizer::metrics_of> live_summarizer::first_metrics(
+    const summary::growing_summary::outcome& made) const {
+  auto found = summary::build_stored_metrics(*made.sections, *made.unsectioned, how_to_build(), {},
+                                             [this] { return !stopping_; });
   if (!found) return tl::unexpected(found.error());
-  return figures_of{std::make_shared<const analysis::stored_figures>(std::move(*found)), made.sections};
+  return metrics_of{std::make_shared<const summary::stored_metrics>(std::move(*found)), made.sections};
 }
 
-void live_summarizer::work_on_figures() {
+void live_summarizer::work_on_metrics() {
   lower_priority();
-  analysis::growing_figures figures(how_to_build());
+  summary::growing_metrics metrics(how_to_build());
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || unfigured_; });
-    // Once nothing new comes, there is nothing to wait for.
-    changed_.wait_until(lock, next_figures_, [this] { return stopping_ || (!wanted_ && !working_); });
+    // If no new data comes, there is no need to wait.
+    changed_.wait_until(lock, next_metrics_, [this] { return stopping_ || (!wanted_ && !working_); });
     if (stopping_) return;
     if (!unfigured_) continue;  // The recording ended meanwhile.
     const auto made = *std::exchange(unfigured_, std::nullopt);
     building_ = true;
     lock.unlock();
     const auto begin = steady::now();
-    auto found = figures.build(made, [this] { return !stopping_; });
+    auto found = metrics.build(made, [this] { return !stopping_; });
     give_freed_memory_back();
     const auto end = steady::now();
     lock.lock();
     building_ = false;
-    next_figures_ = end + pause_after(end - begin, many_cores_);
-    if (found) built_ = {std::make_shared<const analysis::stored_figures>(std::move(*found)), made.sections};
+    next_metrics_ = end + pause_after(end - begin, many_cores_);
+    if (found) built_ = {std::make_shared<const summary::stored_metrics>(std::move(*found)), made.sections};
     changed_.notify_all();
   }
 }

@@ -6,7 +6,7 @@
 namespace sluice::query {
 namespace {
 
-/// Where in a view the zoom from one range to another goes, 0..1 of it; nothing, if that is no zoom inwards.
+/// The position in a view, 0..1, that a zoom from one range to another approaches; nothing if it is not an inward zoom.
 std::optional<double> place_of_zoom(time_range before, time_range now) {
   const double left = static_cast<double>(now.begin - before.begin);
   const double right = static_cast<double>(before.end - now.end);
@@ -14,11 +14,11 @@ std::optional<double> place_of_zoom(time_range before, time_range now) {
   return left / (left + right);
 }
 
-/// Sections of more events are not read ahead. The usual one has some 50,000; where a million blocks live at once it has
-/// over a million, and its index takes a gigabyte and seconds.
-constexpr std::uint64_t most_events = 250'000;
+/// Larger sections are not read ahead. A typical one has some 50,000 events; with a million live blocks it has over a
+/// million, and its index takes a gigabyte and seconds.
+constexpr std::uint64_t max_events = 250'000;
 
-/// A view that is `length` long and has `centre` at a place, 0..1 of it.
+/// A view of the given `length` that has `centre` at the position `place`, 0..1.
 time_range view_around(time_ns centre, double place, time_ns length) {
   const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(length));
   return {begin, begin + length};
@@ -26,8 +26,8 @@ time_range view_around(time_ns centre, double place, time_ns length) {
 
 }  // namespace
 
-bool prefetcher::look(time_range range, std::uint32_t width) {
-  range = analysis::bounded(range);
+bool prefetcher::prefetch(time_range range, std::uint32_t width) {
+  range = bounded(range);
   const std::scoped_lock lock(mutex_);
   if (seen_ && *seen_ == range) return false;
   const std::optional<time_range> before = std::exchange(seen_, range);
@@ -37,7 +37,7 @@ bool prefetcher::look(time_range range, std::uint32_t width) {
   const time_ns beside = range.length() / 2;
   wanted_.clear();
   next_ = 0;
-  // Whoever asks reads them now, one after another: the last first, so that they meet.
+  // The view reads them itself, one after another. Start with the last, so that both meet.
   const bool shows_sections = tiles_->draws_sections(tiles_->grid_over(range, width));
   if (shows_sections) want_sections(range, range.end);
   const tile_list shown = tiles_over(range, centre, width);
@@ -52,7 +52,7 @@ bool prefetcher::look(time_range range, std::uint32_t width) {
     urgent_.insert(urgent_.end(), smaller.begin(), smaller.end());
   }
   if (const time_ns due = tiles_->longest_of_sections(centre, width); before && zoom && range.length() / due < soon) {
-    // Several are due at once, as soon as the view is as short as that.
+    // Several become due at once, when the view gets this short.
     want_sections(view_around(centre, place_, due), centre);
   }
   want(smaller);
@@ -63,7 +63,7 @@ bool prefetcher::look(time_range range, std::uint32_t width) {
   return !wanted_.empty() && !std::exchange(working_, true);
 }
 
-/// The nearest to `centre` first.
+/// Sorted by distance from `centre`.
 prefetcher::tile_list prefetcher::tiles_over(time_range range, time_ns centre, std::uint32_t width) const {
   tile_list found = tiles_->tiles_under(tiles_->grid_over(range, width));
   const auto distance = [=](const timeline::tile& which) {
@@ -74,14 +74,14 @@ prefetcher::tile_list prefetcher::tiles_over(time_range range, time_ns centre, s
 }
 
 void prefetcher::want_sections(time_range range, time_ns centre) {
-  const analysis::section_reader& store = parts_->store();
+  const summary::section_reader& store = parts_->store();
   const std::size_t first = store.section_at(range.begin);
   const std::size_t last = store.section_at(range.end - 1);
-  if (last - first >= most_sections) return;
+  if (last - first >= max_sections) return;
   const auto middle = static_cast<std::ptrdiff_t>(store.section_at(centre));
   std::vector<section_number> sections;
   for (std::size_t section = first; section <= last; ++section)
-    if (store.sections().events(section) <= most_events) sections.push_back(section);
+    if (store.sections().events(section) <= max_events) sections.push_back(section);
   const auto distance = [=](section_number section) { return std::abs(static_cast<std::ptrdiff_t>(section) - middle); };
   std::stable_sort(sections.begin(), sections.end(),
                    [&](section_number a, section_number b) { return distance(a) < distance(b); });
@@ -90,7 +90,7 @@ void prefetcher::want_sections(time_range range, time_ns centre) {
 
 bool prefetcher::read(const thing& which) {
   if (const auto* tile = std::get_if<timeline::tile>(&which)) return tiles_->prepare(*tile);
-  return parts_->prepare(std::get<section_number>(which), analysis::section_scope::timeline, [this] {
+  return parts_->prepare(std::get<section_number>(which), index::section_scope::timeline, [this] {
     read_urgent_tiles();
     return true;
   });

@@ -7,29 +7,29 @@
 namespace sluice::query {
 namespace {
 
-/// Bytes of about eight sections.
-constexpr std::size_t least_for_sections = 40'000'000;
+/// The least memory for sections, in bytes: about eight sections.
+constexpr std::size_t min_for_sections = 40'000'000;
 
 }  // namespace
 
 std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const trace::snapshot>& trace,
                                                     std::size_t memory_bytes) {
   auto made = std::make_shared<stored_sources>();
-  made->tiles = analysis::stored_tiles::of(trace);
+  made->tiles = summary::stored_tiles::of(trace);
   if (!made->tiles) return nullptr;
-  made->figures = analysis::find_stored_figures(*trace);
-  if (!made->figures) return nullptr;
-  auto facts = std::make_shared<analysis::tensor_facts>();
-  facts->steps = analysis::steps_of(*made->figures, trace);
-  if (auto reader = analysis::section_reader::open(trace, facts->steps, made->tiles->sections())) {
-    const std::size_t left = analysis::left_for_indexes(memory_bytes, analysis::taken_while_reading_sections);
-    made->sections = std::make_shared<analysis::section_cache>(std::move(*reader), std::max(left, least_for_sections));
+  made->metrics = summary::find_stored_metrics(*trace);
+  if (!made->metrics) return nullptr;
+  auto facts = std::make_shared<index::tensor_facts>();
+  facts->steps = summary::steps_of(*made->metrics, trace);
+  if (auto reader = summary::section_reader::open(trace, facts->steps, made->tiles->sections())) {
+    const std::size_t left = summary::left_for_indexes(memory_bytes, summary::taken_while_reading_sections);
+    made->sections = std::make_shared<summary::section_cache>(std::move(*reader), std::max(left, min_for_sections));
     made->blocks = std::make_shared<block_list>(made->sections->store());
     made->ahead = std::make_shared<prefetcher>(made->tiles, made->sections);
     made->in_memory = [cache = made->sections](std::span<const std::size_t> sections) {
-      std::vector<std::shared_ptr<const analysis::index>> found;
+      std::vector<std::shared_ptr<const index::event_store>> found;
       for (const std::size_t section : sections)
-        found.push_back(cache->at_hand(section, section, analysis::section_scope::timeline));
+        found.push_back(cache->at_hand(section, section, index::section_scope::timeline));
       return found;
     };
   }

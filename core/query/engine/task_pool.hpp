@@ -11,29 +11,29 @@
 
 namespace sluice::query {
 
-/// A few threads of lower priority that run tasks in order of arrival, quick tasks first. Long work is cut into tasks
-/// that queue themselves again, so that no question waits behind all of it. Thread-safe.
+/// A few threads of lower priority that run tasks in the order in which they were added, quick tasks first. Long work
+/// must be split into tasks that queue themselves again, so that no query waits for all of that work. Thread-safe.
 class task_pool {
  public:
-  /// `threads` 0: one less than the machine has cores, at least one. One more thread runs only quick tasks. Makes fewer
-  /// if the system gives no more; throws std::system_error if it gives none. Where there are no threads
-  /// (`has_threads`), it makes none, and tasks run in `work_here`.
+  /// Starts `threads` threads (0: one less than the number of cores, at least one), and another thread that runs only
+  /// quick tasks. If the system refuses some threads, starts fewer; if it refuses all, throws std::system_error. On
+  /// platforms without threads (`has_threads`), starts none; tasks then run in `work_here`.
   explicit task_pool(unsigned threads);
   ~task_pool() { stop(); }
   task_pool(const task_pool&) = delete;
   task_pool& operator=(const task_pool&) = delete;
 
-  /// Queues a task; drops it after `stop`. Tasks must not throw.
+  /// Queues a task. After `stop`, drops it instead. Tasks must not throw.
   void add(std::function<void()> task);
 
-  /// Queues a task that takes less than a frame and must not wait for tasks that may take longer.
+  /// Queues a task that takes less time than a frame and must not wait for longer tasks.
   void add_quick(std::function<void()> task);
 
-  /// Where there are no threads: runs waiting tasks until there are none or the time is over. Otherwise nothing. Call it
-  /// from the thread that adds tasks, between frames.
+  /// On platforms without threads, runs waiting tasks until none is left or `until` has passed. On other platforms,
+  /// does nothing. Call between frames, from the thread that adds tasks.
   void work_here(std::chrono::steady_clock::time_point until);
 
-  /// Drops waiting tasks, and returns when the running ones have ended. Do not call from a task.
+  /// Drops waiting tasks, and waits for the running tasks to end. Must not be called from a task.
   void stop();
 
   /// True while a task waits or runs.
@@ -43,7 +43,7 @@ class task_pool {
   using tasks = std::deque<std::function<void()>>;
   void add_to(tasks& queue, std::function<void()> task);
   void work(bool only_quick);
-  /// Runs the first task, the lock being released meanwhile. There must be one.
+  /// Removes and runs the first task of a queue that is not empty, releasing the lock while the task runs.
   void run_first(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;

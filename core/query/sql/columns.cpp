@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/time/time_range.hpp"
 #include "core/index/work/device_work.hpp"
 #include "core/query/sql/columns_about.hpp"
 #include "core/query/sql/member_names.hpp"
-#include "core/timeline/time_range.hpp"
 #include "core/trace/model/words.hpp"
 
 namespace sluice::query {
@@ -23,7 +23,7 @@ using std::string_view;
 constexpr std::array<std::pair<string_view, string_view>, 3> renamed = {
     {{"index", "position"}, {"from", "from_event"}, {"to", "to_event"}}};
 
-/// Signed members that are times in ns on the trace's clock, and those where -1 means unknown.
+/// Signed members that are times in ns on the trace's clock, and members in which -1 means unknown.
 constexpr std::array<string_view, 9> times = {"time",      "end",      "begin", "call_begin",    "device_time",
                                               "completed", "enqueued", "born",  "complete_until"};
 constexpr std::array<string_view, 4> minus_one_is_none = {"rank", "exit_status", "ordinal", "step"};
@@ -146,17 +146,17 @@ template <class Row>
 cell read_duration(const void* from, const trace::tables& /*all*/) {
   const Row& row = *static_cast<const Row*>(from);
   if (row.end == unknown_time) return {};
-  return integer_cell(analysis::bounded(row.end) - analysis::bounded(row.time));
+  return integer_cell(bounded(row.end) - bounded(row.time));
 }
 
 /// Uses the common definition of bandwidth. Null if the transfer took no time or has not ended.
 template <class Row>
 cell read_bandwidth(const void* from, const trace::tables& /*all*/) {
   const Row& row = *static_cast<const Row*>(from);
-  const time_ns begin = analysis::bounded(row.time);
-  const time_ns end = analysis::bounded(row.end);
+  const time_ns begin = bounded(row.time);
+  const time_ns end = bounded(row.end);
   if (row.end == unknown_time || end <= begin) return {};
-  return {cell::kind::real, 0, analysis::bandwidth_of(row.bytes, begin, end), {}};
+  return {cell::kind::real, 0, index::bandwidth_of(row.bytes, begin, end), {}};
 }
 
 /// Adds derived columns that are useful in most queries.

@@ -12,25 +12,25 @@
 #include "core/trace/model/tables.hpp"
 
 /// Describes every row type of a trace as a table with named columns, for SQL, CSV and SQLite files. The columns are
-/// generated from core/trace/model/schema.hpp, with the names of the rows' members. A few derived columns follow
-/// (`duration`, `bandwidth`).
+/// generated from core/trace/model/schema.hpp and have the names of the rows' members. A few derived columns, such as
+/// `duration` and `bandwidth`, follow them.
 ///
-/// String ids are shown as text and enums as words ("h2d", "device"). Unknown values are null: an id of none,
-/// `unknown_time`, and -1 in members where it means unknown.
+/// String ids are shown as text and enums as words ("h2d", "device"). Unknown values are shown as null: the id `none`,
+/// `unknown_time`, and -1 in members where -1 means unknown.
 namespace sluice::query {
 
 enum class column_type : std::uint8_t {
   integer,  ///< A signed number.
-  size,     ///< Unsigned. Above 2^63 - 1 shown as the negative number with the same bits.
+  size,     ///< An unsigned number. A value above 2^63 - 1 is shown as the negative number with the same bits.
   real,
   flag,  ///< 0 or 1.
-  time,  ///< ns on the trace's clock; null: unknown.
-  id,    ///< Null: none.
-  text,  ///< Null: none.
-  word   ///< A value of an enum: see `column::words`.
+  time,  ///< In ns on the trace's clock; null if unknown.
+  id,    ///< Null if the row refers to no entity.
+  text,  ///< Null if the row has no text.
+  word   ///< The name of an enum value: see `column::words`.
 };
 
-/// What an id refers to. `none`: the column is not an id.
+/// The kind of entity that an id column refers to; `none` if the column is not an id.
 enum class id_kind : std::uint8_t {
   none,
   event,
@@ -50,7 +50,7 @@ enum class id_kind : std::uint8_t {
   graph
 };
 
-/// What an id of this type refers to.
+/// The kind of entity that ids of this type refer to.
 template <class Id>
 inline constexpr id_kind kind_of_id = id_kind::none;
 #define SLUICE_ID(name) \
@@ -73,18 +73,18 @@ SLUICE_ID(source)
 SLUICE_ID(graph)
 #undef SLUICE_ID
 
-/// What a text may reveal; see core/export/recording/redact.hpp.
+/// The kind of information that a text may reveal, which determines how core/export/recording/redact.hpp redacts it.
 enum class text_role : std::uint8_t {
-  plain,      ///< The default. Redacted like a message, so that a new column cannot leak.
+  plain,      ///< The default. Redacted like a message, so that a new column leaks nothing.
   code,       ///< Names of functions and kernels.
   path,       ///< A file's path.
   arguments,  ///< A command line.
-  host,       ///< Name or boot id of a machine.
-  message,    ///< A sentence that may quote any of the others.
+  host,       ///< The name or boot id of a machine.
+  message,    ///< A sentence that may quote text of any other role.
   source      ///< Source lines.
 };
 
-/// One cell. Its text belongs to the row or to the snapshot's tables.
+/// One cell. `text` points into the row or into the snapshot's tables.
 struct cell {
   enum class kind : std::uint8_t { null, integer, real, text };
   kind is = kind::null;
@@ -99,11 +99,11 @@ struct column {
   column_type type = column_type::integer;
   id_kind id = id_kind::none;
   text_role role = text_role::plain;
-  std::span<const std::string_view> words;  ///< For `word`: indexed by the value.
+  std::span<const std::string_view> words;  ///< For the type `word`: the name of each enum value.
   cell (*read)(const void* row, const trace::tables& tables) = nullptr;
 };
 
-/// Some rows of one table. They are valid as long as this object.
+/// Some rows of one table. The rows are valid as long as this object.
 struct row_span {
   std::shared_ptr<const void> held;
   const std::byte* first = nullptr;
@@ -116,20 +116,21 @@ struct table {
   std::string_view name;
   std::string_view about;
   trace::row_type type{};
-  bool events = false;  ///< Rows are in chunks of `type`; otherwise in `trace::tables`.
+  bool events = false;  ///< True: the rows are in the chunks of type `type`. False: they are in `trace::tables`.
   std::span<const column> columns;
-  /// For events: the rows of chunk `chunk`. Otherwise the whole table; `chunk` is ignored. Errors: io, corrupt.
+  /// If `events` is true, reads the rows of chunk number `chunk`. Otherwise ignores `chunk` and returns the whole
+  /// table. Errors: io, corrupt.
   result<row_span> (*read)(const trace::snapshot& from, std::size_t chunk) = nullptr;
-  /// The same, bypassing the cache of chunks: for a single pass over a recording.
+  /// Like `read`, but bypasses the cache of chunks: for a single pass over a recording.
   result<row_span> (*read_once)(const trace::snapshot& from, std::size_t chunk) = nullptr;
 
-  /// The index of a column; `columns.size()` if there is none of that name.
+  /// Returns the index of the column with that name, or `columns.size()` if there is none.
   [[nodiscard]] std::size_t find(std::string_view column) const;
 };
 
-/// Every row type except strings, whose texts are shown where they are used. In the order of their type numbers.
+/// A table for every row type except strings, whose texts appear in the other tables. Sorted by type number.
 [[nodiscard]] std::span<const table> tables();
-/// Returns null for an unknown table.
+/// Returns the table with that name, or null if there is none.
 [[nodiscard]] const table* find_table(std::string_view name);
 
 }  // namespace sluice::query

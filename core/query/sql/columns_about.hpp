@@ -12,7 +12,8 @@ struct column_words {
   text_role role = text_role::plain;
 };
 
-/// The description of a column, or of the table if `column` is empty. Empty if missing, which fails a test.
+/// Returns the description of a column, or of the table if `column` is empty. A missing description is empty; a test
+/// checks that none is missing.
 [[nodiscard]] column_words words_about(std::string_view table, std::string_view column);
 
 }  // namespace sluice::query

@@ -6,7 +6,7 @@
 #include "core/base/spelling.hpp"
 #include "core/trace/model/schema.hpp"
 
-/// The names of row members, so that the schema stays the only list.
+/// Derives the names of row members from the schema, so that no second list of them is needed.
 namespace sluice::query {
 
 /// The pointer to member number `Index` in the schema of `Row`.

@@ -6,7 +6,7 @@
 
 namespace sluice::query {
 
-/// SQLite's default VFS with another `xOpen`. Its other functions only need the default's `sqlite3_vfs`.
+/// SQLite's default VFS with another `xOpen`. Its other functions need only the default's `sqlite3_vfs`.
 struct scratch_limit::state {
   sqlite3_vfs vfs{};
   sqlite3_vfs* real = nullptr;
@@ -18,7 +18,7 @@ struct scratch_limit::state {
 
 namespace {
 
-/// Our file object. SQLite reserves space after it for the default VFS's file.
+/// The file object. SQLite reserves space after it for the default VFS's file.
 struct counted_file : sqlite3_file {
   std::size_t* used = nullptr;
   std::size_t limit = 0;
@@ -100,7 +100,7 @@ scratch_limit::scratch_limit() : state_(std::make_unique<state>()) {
   s.vfs.zName = s.name.c_str();
   s.vfs.pNext = nullptr;
   s.vfs.szOsFile = s.real->szOsFile + static_cast<int>(sizeof(counted_file));
-  // The default's functions get our copy of `sqlite3_vfs`. They only read its `pAppData` (theirs) and `mxPathname`.
+  // The default's functions get this copy of `sqlite3_vfs`. They read only its `pAppData` (theirs) and `mxPathname`.
   s.vfs.xOpen = [](sqlite3_vfs* given, const char* name, sqlite3_file* file, int flags, int* out) {
     auto& self = *reinterpret_cast<state*>(given);  // The first member of `state`.
     auto* made = static_cast<counted_file*>(file);

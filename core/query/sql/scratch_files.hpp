@@ -6,8 +6,9 @@
 
 namespace sluice::query {
 
-/// Limits the size of the temporary files in which SQLite sorts and groups, per database. It is a SQLite file system
-/// (VFS) that forwards to the default one and counts. A write beyond the limit fails as on a full disk.
+/// Limits the total size of the temporary files in which SQLite sorts and groups, for one database. Implemented as a
+/// SQLite file system (VFS) that counts bytes and forwards each call to the default VFS. A write beyond the limit fails
+/// like a write to a full disk.
 class scratch_limit {
  public:
   scratch_limit();
@@ -16,9 +17,9 @@ class scratch_limit {
   scratch_limit& operator=(const scratch_limit&) = delete;
 
   void set(std::size_t bytes);
-  /// The VFS name to open a database with.
+  /// The name of the VFS with which to open the database.
   [[nodiscard]] const char* vfs() const;
-  /// True if a write failed because of the limit since `reset`.
+  /// True if a write has failed because of the limit since the last `reset`.
   [[nodiscard]] bool exceeded() const;
   void reset();
 

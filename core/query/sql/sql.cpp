@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "core/query/sql/figure_tables.hpp"
+#include "core/query/sql/metric_tables.hpp"
 #include "core/query/sql/scratch_files.hpp"
 #include "core/query/sql/sql_context.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -18,7 +18,7 @@ namespace {
 constexpr int steps_between_looks = 4000;  ///< SQLite VM instructions: some tens of microseconds.
 constexpr std::string_view hint = "`sluice query --schema` lists the tables and their columns";
 
-/// The authorizer: queries may only read. Anything else is refused when prepared.
+/// The authorizer: queries may only read. Other statements are refused when prepared.
 int allow(void* /*unused*/, int action, const char* first, const char* second, const char* /*database*/,
           const char* /*by*/) {
   switch (action) {
@@ -44,10 +44,10 @@ std::string joined_lines(std::string text) {
   return text;
 }
 
-/// Runs our own set-up statements, which only fail if memory runs out.
+/// Runs set-up statements, which fail only if memory runs out.
 result<void> run(sqlite3* db, const std::string& text) {
   if (sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return {};
-  return fail(error_code::unavailable, std::string("the query's tables cannot be made: ") + sqlite3_errmsg(db));
+  return fail(error_code::unavailable, std::string("cannot create the tables for queries: ") + sqlite3_errmsg(db));
 }
 
 id_kind id_of(std::string_view table, std::string_view column) {
@@ -55,9 +55,9 @@ id_kind id_of(std::string_view table, std::string_view column) {
     const std::size_t place = rows->find(column);
     return place < rows->columns.size() ? rows->columns[place].id : id_kind::none;
   }
-  for (const figure_table& each : figure_tables())
+  for (const metric_table& each : metric_tables())
     if (each.name == table)
-      for (const figure_column& one : each.columns)
+      for (const metric_column& one : each.columns)
         if (one.name == column) return one.id;
   return id_kind::none;
 }
@@ -70,22 +70,22 @@ bool is_blank(const char* text) {
 
 // --- the context ----------------------------------------------------------------------------------------------------
 
-const analysis::index* sql_context::analysed() {
-  if (!index) index = std::make_unique<analysis::growing_index>();
+const index::event_store* sql_context::analysed() {
+  if (!index) index = std::make_unique<index::growing_index>();
   constexpr std::size_t chunks_between_looks = 16;
   while (!index->absorb(*trace, chunks_between_looks))
     if (stopped()) return nullptr;
   return index.get();
 }
 
-const analysis::stored_figures* sql_context::whole() {
+const summary::stored_metrics* sql_context::whole() {
   if (index) return nullptr;
-  if (std::exchange(looked_for_stored_figures, true)) return stored_figures.get();
-  // Large unfinished recordings have none yet.
-  const auto summed = analysis::summed_up(trace, {.cancelled = [this] { return stopped(); }});
-  if (summed) stored_figures = analysis::find_stored_figures(**summed);
-  if (stored_figures) steps = analysis::steps_of(*stored_figures, *summed);
-  return stored_figures.get();
+  if (std::exchange(looked_for_stored_metrics, true)) return stored_metrics.get();
+  // Large unfinished recordings have no summary yet.
+  const auto summed = summary::summed_up(trace, {.cancelled = [this] { return stopped(); }});
+  if (summed) stored_metrics = summary::find_stored_metrics(**summed);
+  if (stored_metrics) steps = summary::steps_of(*stored_metrics, *summed);
+  return stored_metrics.get();
 }
 
 void give(sqlite3_context* to, const cell& value, bool fleeting) {
@@ -129,15 +129,15 @@ struct sql_database::state {
                       SQLITE_OPEN_PRIVATECACHE;
     scratch.set(context.options.scratch_bytes);
     if (sqlite3_open_v2(":memory:", &db, flags, scratch.vfs()) != SQLITE_OK)
-      return fail(error_code::unavailable, "SQLite cannot be started");
+      return fail(error_code::unavailable, "cannot start SQLite");
     for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
                                         {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
                                         {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
                                         {SQLITE_DBCONFIG_DQS_DML, 0},
                                         {SQLITE_DBCONFIG_DQS_DDL, 0}})
       sqlite3_db_config(db, option, value, nullptr);
-    if (add_row_tables(db, context) != SQLITE_OK || add_figure_tables(db, context) != SQLITE_OK)
-      return fail(error_code::unavailable, std::string("the query's tables cannot be made: ") + sqlite3_errmsg(db));
+    if (add_row_tables(db, context) != SQLITE_OK || add_metric_tables(db, context) != SQLITE_OK)
+      return fail(error_code::unavailable, std::string("cannot create the tables for queries: ") + sqlite3_errmsg(db));
     for (const view_about& each : sql_views()) {
       const std::string text = "CREATE VIEW " + std::string(each.name) + " AS " + std::string(each.select);
       if (auto made = run(db, text); !made) return made;
@@ -151,7 +151,7 @@ struct sql_database::state {
     const auto value_bytes = static_cast<int>(std::min<std::size_t>(context.options.value_bytes, 1U << 30));
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, value_bytes);
     sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, std::min(value_bytes, 4 << 20));
-    // Matching takes the product of both lengths, and is not interrupted.
+    // The time of matching is the product of both lengths, and it cannot be interrupted.
     sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 4096);
     sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 500);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
@@ -175,16 +175,16 @@ struct sql_database::state {
     error made{error_code::invalid_argument, joined_lines(sqlite3_errmsg(db)), "query", error::no_offset,
                std::string(hint)};
     if (scratch.exceeded()) {
-      made.message = "it needs more scratch space than a query may take";
-      made.hint = "narrow it, as by a range of time or a LIMIT";
+      made.message = "the query needs more scratch space than allowed";
+      made.hint = "narrow it, for example with a time range or a LIMIT";
     } else if (too_much || code == SQLITE_NOMEM) {
-      made.message = "it needs more memory than a query may take";
-      made.hint = "narrow it, as by a range of time or a LIMIT";
+      made.message = "the query needs more memory than allowed";
+      made.hint = "narrow it, for example with a time range or a LIMIT";
     } else if (code == SQLITE_AUTH) {
       made.message = "a query can only read";
       made.hint = "write a SELECT";
     } else if (code == SQLITE_TOOBIG) {
-      made.message = "a text in it is too long";
+      made.message = "a text in the query is too long";
       made.hint.clear();
     } else if (const int offset = sqlite3_error_offset(db); offset >= 0) {
       made.offset = static_cast<std::uint64_t>(offset);
@@ -205,7 +205,7 @@ sql_database::~sql_database() = default;
 result<std::unique_ptr<sql_database>> sql_database::open(std::shared_ptr<const trace::snapshot> trace,
                                                          const sql_options& options) {
   auto s = std::make_unique<state>();
-  s->context.frames = std::make_unique<symbols::frame_book>(symbols::options_for(*trace));
+  s->context.frames = std::make_unique<symbols::frame_cache>(symbols::options_for(*trace));
   s->context.trace = std::move(trace);
   s->context.options = options;
   s->context.cancelled = options.cancelled;
@@ -235,13 +235,13 @@ result<sql_statement> sql_database::prepare(std::string_view text) {
   s->of = state_.get();
   const std::string whole(text);
   if (whole.find('\0') != std::string::npos)
-    return fail(error_code::invalid_argument, "there is a zero byte in it", "query", {}, whole.find('\0'));
+    return fail(error_code::invalid_argument, "the query contains a zero byte", "query", {}, whole.find('\0'));
   const char* rest = nullptr;
   const int code =
       sqlite3_prepare_v2(state_->db, whole.c_str(), static_cast<int>(whole.size()) + 1, &s->running, &rest);
   if (code != SQLITE_OK) return tl::unexpected(state_->why(code));
   if (s->running == nullptr)
-    return fail(error_code::invalid_argument, "there is no query in it", "query", std::string(hint));
+    return fail(error_code::invalid_argument, "the query is empty", "query", std::string(hint));
   // Statements that the authorizer does not see, such as VACUUM INTO, have no columns.
   if (sqlite3_stmt_readonly(s->running) == 0 || sqlite3_column_count(s->running) == 0)
     return fail(error_code::invalid_argument, "a query can only read", "query", "write a SELECT");
@@ -252,7 +252,7 @@ result<sql_statement> sql_database::prepare(std::string_view text) {
     const int more = sqlite3_prepare_v2(state_->db, tail, -1, &second, &after);
     sqlite3_finalize(second);
     if (more != SQLITE_OK || second != nullptr)
-      return fail(error_code::invalid_argument, "there is more than one statement", "query", "ask one at a time",
+      return fail(error_code::invalid_argument, "there is more than one statement", "query", "run one at a time",
                   static_cast<std::uint64_t>(rest - whole.c_str()));
     if (after == tail) break;
     tail = after;

@@ -15,29 +15,29 @@
 #include "core/query/sql/columns.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// SQL over a trace, read-only. `sql_schema()` lists the tables and views. They read the trace's columns directly,
-/// without a copy: chunk by chunk, skipping chunks that a condition on time or on an id excludes. Memory does not grow
-/// with the trace, except for tables of analyses, which need an index of the whole trace.
+/// Read-only SQL over a trace. `sql_schema()` lists the tables and views. Queries read the trace's columns directly,
+/// without copying them: chunk by chunk, skipping chunks that a condition on time or on an id excludes. Memory does not
+/// grow with the trace, except for tables of analyses, which need an index of the whole trace.
 namespace sluice::query {
 
 struct sql_options {
   std::size_t lookup_bytes = std::size_t{256}
-                             << 20;  ///< For indexes on ids, built when a query looks up the same id column often.
+                             << 20;  ///< Limit for indexes, which are built when a query often looks up one id column.
   std::size_t value_bytes =
       std::size_t{64}
-      << 20;  ///< The longest text or blob that a query can make; the longest query, if that is less than 4 MiB.
-  std::size_t memory_bytes = std::size_t{1} << 30;   ///< SQLite's own; a query that needs more fails.
+      << 20;  ///< The longest text or blob that a query can create. Also limits the query's own text, to at most 4 MiB.
+  std::size_t memory_bytes = std::size_t{1} << 30;   ///< SQLite's memory; a query that needs more fails.
   std::size_t scratch_bytes = std::size_t{8} << 30;  ///< Temporary files for sorting; a query that needs more fails.
-  const std::atomic<bool>* cancelled = nullptr;      ///< An existing flag, same effect as `interrupt`; may be null.
-  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< Same effect as `interrupt` at that time.
+  const std::atomic<bool>* cancelled = nullptr;      ///< Setting this flag has the effect of `interrupt`; may be null.
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< When it has passed, queries are interrupted.
 };
 
 struct sql_column {
   std::string name;
-  id_kind id = id_kind::none;  ///< If the column is an id or a copy of one: what it refers to.
+  id_kind id = id_kind::none;  ///< The kind of entity that the column's ids refer to; none if it has no ids.
 };
 
-/// A running query, read row by row. Must not outlive its database. Not thread-safe.
+/// A running query whose rows are read one by one. Must not outlive its database. Not thread-safe.
 class sql_statement {
  public:
   sql_statement(sql_statement&&) noexcept;
@@ -46,10 +46,10 @@ class sql_statement {
 
   [[nodiscard]] std::span<const sql_column> columns() const { return columns_; }
 
-  /// Advances to the next row; false after the last. Errors: invalid_argument (invalid value, too much memory), io,
-  /// corrupt, cancelled.
+  /// Advances to the next row. Returns false after the last row. Errors: invalid_argument (an invalid value, or the
+  /// query needs too much memory), io, corrupt, cancelled.
   [[nodiscard]] result<bool> step();
-  /// A cell of the current row. Valid until the next step. Blobs are shown as texts.
+  /// Returns a cell of the current row, valid until the next `step`. Blobs are returned as texts.
   [[nodiscard]] cell at(std::size_t column) const;
 
  private:
@@ -60,7 +60,8 @@ class sql_statement {
   std::vector<sql_column> columns_;
 };
 
-/// A database on one snapshot. Opening takes the same time for any trace. Not thread-safe, except for `interrupt`.
+/// A database on one snapshot. The time to open it does not depend on the trace's size. Not thread-safe, except for
+/// `interrupt`.
 class sql_database {
  public:
   [[nodiscard]] static result<std::unique_ptr<sql_database>> open(std::shared_ptr<const trace::snapshot> trace,
@@ -69,10 +70,10 @@ class sql_database {
   sql_database(const sql_database&) = delete;
   sql_database& operator=(const sql_database&) = delete;
 
-  /// Prepares one reading statement. Errors: invalid_argument, with the position in `text`.
+  /// Prepares one read-only statement. Errors: invalid_argument, with the position of the error in `text`.
   [[nodiscard]] result<sql_statement> prepare(std::string_view text);
 
-  /// Makes running and later queries fail with `cancelled`. Thread-safe.
+  /// Makes running queries and all later ones fail with `cancelled`. Thread-safe.
   void interrupt();
 
  private:
@@ -82,14 +83,14 @@ class sql_database {
   std::unique_ptr<state> state_;
 };
 
-// --- the schema, in words -------------------------------------------------------------------------------------------
+// --- descriptions of the schema -------------------------------------------------------------------------------------
 
 struct sql_column_about {
   std::string name;
   std::string about;
   std::string type;  ///< "integer", "time", "id of a stream", ...
 };
-enum class sql_table_kind : std::uint8_t { rows, view, figures };
+enum class sql_table_kind : std::uint8_t { rows, view, metrics };
 struct sql_table_about {
   std::string name;
   std::string about;
@@ -97,9 +98,9 @@ struct sql_table_about {
   std::vector<sql_column_about> columns;
 };
 
-/// All tables and views: first the views, then the tables of analyses, then the row types.
+/// Returns all tables and views: first the views, then the tables of analyses, then the tables of row types.
 [[nodiscard]] std::vector<sql_table_about> sql_schema();
-/// The tables and views of `sql_schema` as Markdown text.
+/// Returns the tables and views of `sql_schema` as Markdown text.
 [[nodiscard]] std::string sql_schema_text();
 
 }  // namespace sluice::query

@@ -11,7 +11,7 @@
 #include "core/index/growing_index.hpp"
 #include "core/query/sql/columns.hpp"
 #include "core/query/sql/sql.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/symbols/frames.hpp"
 
 /// The state shared by the virtual tables of one database. Private to core/query and core/export.
@@ -22,41 +22,42 @@ struct sql_context {
   sql_options options;
   std::atomic<bool> interrupted{false};
   const std::atomic<bool>* cancelled = nullptr;  ///< The caller's cancel flag; may be null.
-  std::optional<error> failure;  ///< The error that ended the query, if more precise than SQLite's message.
-  std::size_t lookup_bytes = 0;  ///< Used by indexes on ids.
-  std::unique_ptr<symbols::frame_book> frames;
-  std::unique_ptr<analysis::growing_index> index;                  ///< Built by the first table that needs it.
-  std::shared_ptr<const analysis::stored_figures> stored_figures;  ///< Searched by the first table that can use them.
-  std::shared_ptr<const analysis::step_facts> steps;               ///< The steps according to the stored figures.
-  bool looked_for_stored_figures = false;
+  std::optional<error> failure;  ///< The error that ended the query, if it is more precise than SQLite's message.
+  std::size_t lookup_bytes = 0;  ///< The bytes that indexes on ids take now.
+  std::unique_ptr<symbols::frame_cache> frames;
+  std::unique_ptr<index::growing_index> index;                    ///< Built by the first table that needs it.
+  std::shared_ptr<const summary::stored_metrics> stored_metrics;  ///< Loaded by the first table that can use them.
+  std::shared_ptr<const index::step_facts> steps;                 ///< The steps, as the stored metrics have them.
+  bool looked_for_stored_metrics = false;
 
   [[nodiscard]] bool timed_out() const {
     return options.deadline && std::chrono::steady_clock::now() >= *options.deadline;
   }
   [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled) || timed_out(); }
-  /// Why the query stopped.
+  /// Returns the reason for which `stopped` is true.
   [[nodiscard]] error stop_reason() const {
     const bool late = !interrupted && (cancelled == nullptr || !*cancelled) && timed_out();
     return {error_code::cancelled,
-            late ? "the query took longer than it may" : "the query was interrupted",
+            late ? "the query exceeded its time limit" : "the query was interrupted",
             {},
             error::no_offset,
-            late ? "narrow it, as by a range of time or a LIMIT, or give it more time" : ""};
+            late ? "narrow it, for example with a time range or a LIMIT, or raise the time limit" : ""};
   }
-  /// The index of the whole trace; null if interrupted while building it. O(trace) the first time.
-  const analysis::index* analysed();
-  /// The stored figures of the file; for a large unfinished recording, those of a summary built now. Null if there are
-  /// none, or if the index exists anyway.
-  const analysis::stored_figures* whole();
+  /// Returns the index of the whole trace, or null if the query is interrupted while it is built. The first call takes
+  /// O(trace).
+  const index::event_store* analysed();
+  /// Returns the metrics that the file stores; for a large unfinished recording, builds a summary and returns its
+  /// metrics. Returns null if there are no metrics, or if the index exists already.
+  const summary::stored_metrics* whole();
 };
 
-/// Passes a cell to SQLite as a result. `fleeting`: the text must be copied.
+/// Passes a cell to SQLite as the result of a function. `fleeting`: SQLite must copy the text.
 void give(sqlite3_context* to, const cell& value, bool fleeting);
 
 /// Returns "INTEGER", "REAL" or "TEXT".
 [[nodiscard]] std::string_view sql_type(column_type type);
 
-/// Registers a module as `module_name`, and for each of `tables` a virtual table with its `name`.
+/// Registers a module as `module_name`, and creates a virtual table for each of `tables`, with the table's `name`.
 template <class Tables>
 int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_module& module, sql_context& context,
                        const Tables& tables) {
@@ -69,11 +70,11 @@ int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_modul
   return code;
 }
 
-/// Create the virtual tables of a database. Return SQLite's codes.
+/// Both functions create virtual tables in a database and return SQLite's result code.
 int add_row_tables(sqlite3* db, sql_context& context);
-int add_figure_tables(sqlite3* db, sql_context& context);
+int add_metric_tables(sqlite3* db, sql_context& context);
 
-/// A view over the tables, the same in a database and in an exported file.
+/// A view over the tables. Databases and exported files have the same views.
 struct view_about {
   std::string_view name;
   std::string_view about;

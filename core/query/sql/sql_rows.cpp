@@ -20,7 +20,7 @@ constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 /// The number of scans for single values of a column before it gets an index.
 constexpr unsigned scans_before_index = 3;
 
-/// What is known about one column.
+/// State of lookups in one column.
 struct column_lookup {
   struct entry {
     std::int64_t value;
@@ -55,7 +55,7 @@ struct rows_table : sqlite3_vtab {
 
   sql_context* context = nullptr;
   const table* of = nullptr;
-  std::vector<std::size_t> chunks;  ///< Of this type. A table has one entry, which is not a chunk.
+  std::vector<std::size_t> chunks;  ///< Chunks of this type. A table has one entry, which is not a chunk.
   std::uint64_t rows = 0;
   std::size_t time_column = 0;
   std::size_t end_column = 0;
@@ -256,7 +256,7 @@ void narrow(rows_cursor& cursor, std::size_t column, char op, sqlite3_value* val
     std::vector<std::int64_t> values;
     if (!values_of(value, values)) return;
     row_check& check = check_of(cursor, column);
-    if (check.among) return;  // A second IN on the column: left to SQLite.
+    if (check.among) return;  // A second IN on the column is left to SQLite.
     check.among = true;
     check.values = std::move(values);
     if (check.values.empty()) {
@@ -410,7 +410,7 @@ result<void> build(rows_table& table, std::size_t column, column_lookup& lookup)
   return {};
 }
 
-/// Attaches to each check for single values what is known of its column. Builds or uses an index on one of them.
+/// Attaches the column's lookup state to each check for single values. Builds or uses an index on one of them.
 int prepare_lookups(rows_cursor& cursor) {
   rows_table& table = table_of(cursor);
   for (row_check& each : cursor.checks) {
@@ -457,7 +457,7 @@ int rows_cursor::filter(const char* plan, int count, sqlite3_value** values) {
     }
     return seek_by_index(*this);
   }
-  chunk = std::numeric_limits<std::size_t>::max();  // `seek` begins with the next one.
+  chunk = std::numeric_limits<std::size_t>::max();  // `seek` starts with the next one.
   return seek(*this);
 }
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "core/query/sql/figure_tables.hpp"
+#include "core/query/sql/metric_tables.hpp"
 #include "core/query/sql/sql_context.hpp"
 
 namespace sluice::query {
@@ -48,10 +48,10 @@ std::vector<sql_table_about> sql_schema() {
       made.columns.push_back({std::string(one.name), std::string(one.about), {}});
     all.push_back(std::move(made));
   }
-  for (const figure_table& each : figure_tables()) {
-    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::figures, {}};
-    if (each.ranged) made.about += "; of a part of the recording as " + made.name + "(begin, end)";
-    for (const figure_column& one : each.columns)
+  for (const metric_table& each : metric_tables()) {
+    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::metrics, {}};
+    if (each.ranged) made.about += "; for a part of the recording: " + made.name + "(begin, end)";
+    for (const metric_column& one : each.columns)
       made.columns.push_back({std::string(one.name), std::string(one.about), type_words(one.type, one.id, {})});
     all.push_back(std::move(made));
   }
@@ -65,14 +65,14 @@ std::vector<sql_table_about> sql_schema() {
 }
 
 std::string sql_schema_text() {
-  static constexpr std::array<std::string_view, 3> kinds = {"Rows, as recorded", "Views", "Figures"};
+  static constexpr std::array<std::string_view, 3> kinds = {"Rows, as recorded", "Views", "Metrics"};
   std::string all;
   const sql_table_about* before = nullptr;
   const auto schema = sql_schema();
   for (const sql_table_about& table : schema) {
     if (before == nullptr || before->kind != table.kind)
       all += fmt::format("## {}\n\n", kinds[static_cast<std::size_t>(table.kind)]);
-    all += fmt::format("### {}\n\n{}.\n\n| column | what | type |\n|---|---|---|\n", table.name, table.about);
+    all += fmt::format("### {}\n\n{}.\n\n| column | description | type |\n|---|---|---|\n", table.name, table.about);
     for (const sql_column_about& column : table.columns)
       all += fmt::format("| `{}` | {} | {} |\n", column.name, column.about, column.type);
     all += '\n';

@@ -13,13 +13,13 @@ constexpr auto between_looks = std::chrono::milliseconds(50);
 
 }  // namespace
 
-const std::string& sql_answer::text(std::uint64_t row, std::size_t column) const {
+const std::string& sql_result::text(std::uint64_t row, std::size_t column) const {
   return blocks[row / block_rows]->cells[(row % block_rows) * columns.size() + column];
 }
-bool sql_answer::is_number(std::uint64_t row, std::size_t column) const {
+bool sql_result::is_number(std::uint64_t row, std::size_t column) const {
   return blocks[row / block_rows]->numbers[(row % block_rows) * columns.size() + column];
 }
-std::uint64_t sql_answer::id(std::uint64_t row, std::size_t column) const {
+std::uint64_t sql_result::id(std::uint64_t row, std::size_t column) const {
   return static_cast<std::uint64_t>(blocks[row / block_rows]->values[(row % block_rows) * columns.size() + column]);
 }
 
@@ -32,9 +32,9 @@ sql_task::sql_task(std::shared_ptr<const trace::snapshot> trace, std::string tex
 }
 
 sql_task::sql_task(std::string text, const asker& ask, std::function<void()> wake) : text_(std::move(text)) {
-  withdraw_ = ask(text_, [into = shown_, wake = std::move(wake)](sql_answer came) {
+  withdraw_ = ask(text_, [into = shown_, wake = std::move(wake)](sql_result came) {
     came.done = true;
-    into->put(std::make_shared<const sql_answer>(std::move(came)));
+    into->put(std::make_shared<const sql_result>(std::move(came)));
     if (wake) wake();
   });
 }
@@ -47,27 +47,27 @@ sql_task::~sql_task() {
 void sql_task::cancel() {
   if (cancelled_.exchange(true) || !withdraw_ || done()) return;
   withdraw_();
-  auto made = std::make_shared<sql_answer>();
+  auto made = std::make_shared<sql_result>();
   made->done = true;
   made->failure = error{error_code::cancelled, "the query was stopped", {}, error::no_offset, {}};
   shown_->put(std::move(made));
 }
 
-void sql_task::shown::put(std::shared_ptr<const sql_answer> next) {
+void sql_task::shown::put(std::shared_ptr<const sql_result> next) {
   const std::scoped_lock lock(mutex);
-  if (done.load(std::memory_order_relaxed)) return;  // It was stopped.
-  answer = std::move(next);
-  if (answer->done) done.store(true, std::memory_order_release);
+  if (done.load(std::memory_order_relaxed)) return;  // The query was stopped.
+  result = std::move(next);
+  if (result->done) done.store(true, std::memory_order_release);
 }
 
-std::shared_ptr<const sql_answer> sql_task::answer() const {
+std::shared_ptr<const sql_result> sql_task::found() const {
   const std::scoped_lock lock(shown_->mutex);
-  return shown_->answer;
+  return shown_->result;
 }
 
 void sql_task::publish(bool last) {
   made_.done = last;
-  auto now = std::make_shared<sql_answer>(made_);
+  auto now = std::make_shared<sql_result>(made_);
   if (!block_.cells.empty()) now->blocks.push_back(std::make_shared<const sql_block>(block_));
   shown_->put(std::move(now));
   if (options_.wake) options_.wake();
@@ -103,7 +103,7 @@ void sql_task::work() {
         block_.numbers.push_back(value.is == cell::kind::integer || value.is == cell::kind::real);
         bytes += block_.cells.back().size() + sizeof(std::string) + sizeof(std::int64_t);
       }
-      if (++made_.rows % sql_answer::block_rows == 0) {
+      if (++made_.rows % sql_result::block_rows == 0) {
         made_.blocks.push_back(std::make_shared<const sql_block>(std::move(block_)));
         block_ = {};
       }

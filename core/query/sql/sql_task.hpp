@@ -13,68 +13,68 @@
 #include "core/base/threads/worker_thread.hpp"
 #include "core/query/sql/sql.hpp"
 
-/// Queries for the window: requested in one thread, run in another, with results visible while they run.
+/// Runs SQL queries for the window in their own threads; rows can be shown while a query runs.
 namespace sluice::query {
 
-/// Some rows of an answer as texts. Immutable.
+/// Some rows of a result, as texts. Immutable.
 struct sql_block {
-  std::vector<std::string> cells;    ///< Row by row.
-  std::vector<std::int64_t> values;  ///< The value of each cell that is an integer, for id columns.
-  std::vector<bool> numbers;         ///< For each cell: it is an integer or a real.
+  std::vector<std::string> cells;    ///< The texts of the cells, row by row.
+  std::vector<std::int64_t> values;  ///< The value of each cell that is an integer: ids are read from here.
+  std::vector<bool> numbers;         ///< For each cell: true if it is an integer or a real.
 };
 
-/// The answer so far. An immutable value; cheap to copy.
-struct sql_answer {
+/// The rows that a query has returned so far. An immutable value; cheap to copy.
+struct sql_result {
   static constexpr std::size_t block_rows = 256;
 
   std::vector<sql_column> columns;
-  std::vector<std::shared_ptr<const sql_block>> blocks;  ///< `block_rows` rows each; the last may have fewer.
+  std::vector<std::shared_ptr<const sql_block>> blocks;  ///< Each has `block_rows` rows; the last may have fewer.
   std::uint64_t rows = 0;
   bool done = false;
-  bool cut = false;  ///< There are more rows than the limit.
+  bool cut = false;  ///< The query has more rows than the limit allows.
   std::optional<error> failure;
-  double seconds = 0;  ///< Run time so far.
+  double seconds = 0;  ///< How long the query has run.
 
   [[nodiscard]] const std::string& text(std::uint64_t row, std::size_t column) const;
   [[nodiscard]] bool is_number(std::uint64_t row, std::size_t column) const;
-  /// The id in a cell; 0 if none.
+  /// Returns the id in a cell, or 0 if the cell has none.
   [[nodiscard]] std::uint64_t id(std::uint64_t row, std::size_t column) const;
 };
 
-/// Limits on the rows kept. To get all rows, write the answer to a file.
+/// Limits on the rows that a task keeps. To get all rows, write the result to a file.
 struct sql_task_options {
   std::uint64_t rows = 1'000'000;
   std::size_t bytes = std::size_t{256} << 20;
-  std::function<void()> wake;  ///< Called now and then from the task's thread: more rows are ready.
+  std::function<void()> wake;  ///< Called from the task's thread from time to time when more rows are ready.
 };
 
-/// One query in its own thread, or in another process. Use from one thread. The destructor interrupts the query and waits
-/// for it, which takes up to the time of reading one chunk; it does not wait for another process.
+/// One query in its own thread, or in another process. Use from one thread. The destructor interrupts the query and
+/// waits for the thread, at most as long as it takes to read one chunk; it does not wait for another process.
 class sql_task {
  public:
   sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options = {});
-  /// Has another process run the query: `ask` sends it, takes what is called once with the answer, on any thread, and
-  /// returns what withdraws it. The answer comes at once, when the query is done.
-  using asker = std::function<std::function<void()>(const std::string& text, std::function<void(sql_answer)> then)>;
+  /// Runs the query in another process: sends it, calls `then` once with the result, on any thread, and returns a
+  /// function that withdraws the query. The result arrives as a whole, when the query is done.
+  using asker = std::function<std::function<void()>(const std::string& text, std::function<void(sql_result)> then)>;
   sql_task(std::string text, const asker& ask, std::function<void()> wake = {});
   ~sql_task();
   sql_task(const sql_task&) = delete;
   sql_task& operator=(const sql_task&) = delete;
 
   void cancel();
-  /// The answer so far. O(1).
-  [[nodiscard]] std::shared_ptr<const sql_answer> answer() const;
+  /// Returns the result so far. O(1).
+  [[nodiscard]] std::shared_ptr<const sql_result> found() const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool done() const { return shown_->done.load(std::memory_order_acquire); }
 
  private:
-  /// What is shown, also by a reply that comes when the task is gone.
+  /// The published state. Shared, because a late reply may write it after the task is destroyed.
   struct shown {
     std::atomic<bool> done{false};
-    std::mutex mutex;  ///< Protects `answer`.
-    std::shared_ptr<const sql_answer> answer = std::make_shared<const sql_answer>();
+    std::mutex mutex;  ///< Protects `result`.
+    std::shared_ptr<const sql_result> result = std::make_shared<const sql_result>();
 
-    void put(std::shared_ptr<const sql_answer> next);
+    void put(std::shared_ptr<const sql_result> next);
   };
   void work();
   void publish(bool last);
@@ -82,11 +82,11 @@ class sql_task {
   const std::shared_ptr<const trace::snapshot> trace_;
   const std::string text_;
   const sql_task_options options_;
-  std::function<void()> withdraw_;  ///< None: the query runs here.
+  std::function<void()> withdraw_;  ///< Empty if the query runs in this process.
   std::atomic<bool> cancelled_{false};
   const std::shared_ptr<shown> shown_ = std::make_shared<shown>();
-  sql_answer made_;  ///< Only used by the task's thread.
-  sql_block block_;  ///< Only used by the task's thread: rows not yet in a block of `made_`.
+  sql_result made_;  ///< Used only by the task's thread.
+  sql_block block_;  ///< Used only by the task's thread: rows that are not in a block of `made_` yet.
   worker_thread thread_;
 };
 

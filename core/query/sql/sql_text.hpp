@@ -8,23 +8,23 @@
 
 #include "core/query/sql/sql.hpp"
 
-/// Query results as text.
+/// Formats query results as text.
 namespace sluice::query {
 
 enum class sql_format : std::uint8_t {
-  table,  ///< For people: aligned columns, whose widths come from the first thousand rows.
-  csv,    ///< RFC 4180: a line of names, then a line per row; null is an empty cell.
-  json    ///< An array with one object per row, each on its own line; a repeated name gets ":2" appended.
+  table,  ///< Aligned columns, for people to read. The first thousand rows determine the widths.
+  csv,    ///< RFC 4180: a line of column names, then one line per row; null is an empty cell.
+  json    ///< An array with one object per row, each on its own line; a repeated column name gets ":2" appended.
 };
 
-/// Formats rows as they come. Holds at most a thousand rows.
+/// Formats rows one by one. Holds at most a thousand rows.
 class sql_writer {
  public:
   sql_writer(sql_format as, std::span<const sql_column> columns);
 
-  /// Adds a row. Appends the text that is ready to `to`.
+  /// Formats the current row of `from`. Appends the text that is complete to `to`.
   void row(const sql_statement& from, std::string& to);
-  /// Appends the rest after the last row.
+  /// Appends the remaining text. Call after the last row.
   void end(std::string& to);
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
 
@@ -42,7 +42,7 @@ class sql_writer {
   std::uint64_t rows_ = 0;
 };
 
-/// A cell as text: numbers in digits, null as an empty text.
+/// Returns a cell as text: numbers as digits, null as an empty text.
 [[nodiscard]] std::string text_of(const cell& value);
 
 /// Appends `text` as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD.

@@ -7,7 +7,7 @@
 #include "core/base/lower_case.hpp"
 #include "core/base/saturating.hpp"
 #include "core/base/threads/lower_priority.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/timeline/slice_kind.hpp"
 
 namespace sluice::query {
@@ -30,7 +30,7 @@ std::optional<time_ns> number_in(const cell& of) {
   return std::nullopt;
 }
 
-/// At most `longest` bytes of a text, without a part of a character at the end.
+/// At most `longest` bytes of a text, without an incomplete character at the end.
 std::string_view cut_text(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return text;
   std::size_t size = longest;
@@ -76,15 +76,15 @@ void sql_track::add(const sql_statement& row, const track_columns& columns) {
     return;
   }
   timeline::slice_item item;
-  item.begin = analysis::bounded(*begin);
+  item.begin = bounded(*begin);
   std::optional<time_ns> end;
   if (columns.end) end = number_in(row.at(*columns.end));
   if (!columns.end && columns.duration)
     if (const auto duration = number_in(row.at(*columns.duration))) end = saturating_sum(item.begin, *duration);
-  // A table of moments has neither column.
+  // Rows of single points in time have neither column.
   if (!columns.end && !columns.duration) end = item.begin;
-  item.end = std::max(item.begin, end ? analysis::bounded(*end) : end_of_all_);
-  item.kind = static_cast<std::uint8_t>(analysis::slice_kind::range);
+  item.end = std::max(item.begin, end ? bounded(*end) : end_of_all_);
+  item.kind = static_cast<std::uint8_t>(timeline::slice_kind::range);
   if (columns.name) {
     const cell name = row.at(*columns.name);
     if (name.is == cell::kind::text) item.name = intern(name.text);
@@ -97,23 +97,22 @@ void sql_track::add(const sql_statement& row, const track_columns& columns) {
   slices_.add(item);
 }
 
-/// Places the rows in lanes. Those in lanes that are not drawn are let go, so that drawing does not pass over them.
+/// Assigns the rows to lanes. Discards rows in lanes that are not drawn, so that drawing does not iterate over them.
 void sql_track::settle() {
   slices_.settle();
   rows_ = slices_.size();
   lanes_ = slices_.lanes();
   if (lanes_ <= drawn_lanes) return;
   timeline::slice_set drawn;
-  slices_.for_each(analysis::all_time.begin, analysis::all_time.end,
-                   [&](const timeline::slice_item& each, std::uint16_t lane) {
-                     if (lane < drawn_lanes) drawn.add(each);
-                   });
+  slices_.for_each(all_time.begin, all_time.end, [&](const timeline::slice_item& each, std::uint16_t lane) {
+    if (lane < drawn_lanes) drawn.add(each);
+  });
   drawn.settle();
   slices_ = std::move(drawn);
 }
 
-void sql_track::draw(analysis::time_range range, std::uint32_t width, std::vector<timeline::drawn_slice>& out) const {
-  const analysis::time_range shown = analysis::bounded(range);
+void sql_track::draw(time_range range, std::uint32_t width, std::vector<timeline::drawn_slice>& out) const {
+  const time_range shown = bounded(range);
   slices_.draw(shown.begin, shown.end, std::max<std::uint32_t>(width, 1), out);
 }
 
@@ -165,7 +164,7 @@ result<std::shared_ptr<const sql_track>> sql_track_task::read() {
   if (!columns)
     return fail(error_code::invalid_argument, "the rows have no time", "query", "select a column named begin or time");
   auto made = std::make_shared<sql_track>();
-  made->end_of_all_ = analysis::time_range_of(*trace_).end;
+  made->end_of_all_ = index::time_range_of(*trace_).end;
   made->ids_are_blocks_ = columns->id && rows->columns()[*columns->id].id == id_kind::block;
   for (;;) {
     const auto more = rows->step();

@@ -1,5 +1,5 @@
-// The views: tables joined by ids. Names and stacks are sub-queries, so that they cost nothing if unused. Views only
-// use tables, so that an exported file with the same tables can have the same views.
+// The views: tables joined by ids. Names and stacks are sub-queries, so that they cost nothing if unused. Views use
+// only tables, so that an exported file with the same tables can have the same views.
 #include <array>
 
 #include "core/query/sql/sql_context.hpp"
@@ -21,17 +21,17 @@ using part = view_about::part;
 #define SLUICE_READABLE(of) "coalesce((SELECT name FROM readable_name WHERE symbol = " of ".name), " of ".name) AS name"
 
 constexpr part device_name{"device_name", "The device's product name"};
-constexpr part stream_name{"stream_name", "What the program called the stream, or its number"};
+constexpr part stream_name{"stream_name", "The program's name for the stream, or its number"};
 constexpr part thread_name{"thread_name", "The thread's name, or its number"};
-constexpr part process_id{"process", "The process it belongs to"};
-constexpr part line{"line", "The line of the program that it is named by"};
+constexpr part process_id{"process", "Its process"};
+constexpr part line{"line", "The line of the program that represents it"};
 constexpr part stack_text{"stack_text", "The call stack, innermost first"};
-constexpr part call{"call", "The API call that asked for it"};
-constexpr part duration{"duration", "Its length, ns"};
+constexpr part call{"call", "The API call that requested it"};
+constexpr part duration{"duration", "Duration, ns"};
 
 constexpr std::array kernels = {
     part{"id", "The event"},
-    part{"time", "Begin on the device"},
+    part{"time", "Start on the device"},
     part{"end", "End on the device"},
     duration,
     part{"name", "Demangled"},
@@ -40,8 +40,8 @@ constexpr std::array kernels = {
     device_name,
     part{"stream", "The stream it ran in"},
     stream_name,
-    part{"enqueued", "When the call was entered"},
-    part{"queued", "ns from the call to the begin"},
+    part{"enqueued", "Time when the call was entered"},
+    part{"queued", "Time from the call to the start, ns"},
     part{"blocks", "Blocks in the grid"},
     part{"threads", "Threads in the grid"},
     call,
@@ -51,35 +51,35 @@ constexpr std::array kernels = {
 
 constexpr std::array transfers = {
     part{"id", "The event"},
-    part{"time", "Begin on the device"},
+    part{"time", "Start on the device"},
     part{"end", "End on the device"},
     duration,
     part{"direction", "h2d, d2h, d2d, p2p or h2h"},
     part{"bytes", "Size in bytes"},
     part{"bandwidth", "bytes / duration, in bytes/s"},
-    part{"source_kind", "Memory copied from; host is pageable, pinned page-locked"},
-    part{"destination_kind", "Memory copied to; host is pageable, pinned page-locked"},
-    part{"asynchronous", "1 if the call did not wait"},
+    part{"source_kind", "Source memory; host is pageable, pinned is page-locked"},
+    part{"destination_kind", "Destination memory; host is pageable, pinned is page-locked"},
+    part{"asynchronous", "1 if the call was asynchronous"},
     process_id,
     part{"device", "The device it ran on"},
     device_name,
     part{"stream", "The stream it ran in"},
     stream_name,
     call,
-    part{"call_name", "That call's function"},
+    part{"call_name", "The function called"},
     line,
     stack_text,
 };
 
 constexpr std::array allocations = {
     part{"id", "The event"},
-    part{"time", "When the host had the block"},
+    part{"time", "Time of the call's exit, when the host has the block"},
     part{"block", "The block"},
-    part{"layer", "Who manages the memory: driver, pool, framework or user"},
+    part{"layer", "Allocator: driver, pool, framework or user"},
     part{"kind", "The kind of memory"},
-    part{"bytes", "What was asked for"},
-    part{"address", "Where it is"},
-    part{"name", "The API or the tag that made it"},
+    part{"bytes", "Requested size"},
+    part{"address", "Its address"},
+    part{"name", "The API that allocated it, or its tag"},
     process_id,
     part{"device", "The device; null for host memory"},
     device_name,
@@ -91,19 +91,19 @@ constexpr std::array allocations = {
 
 constexpr std::array blocks = {
     part{"id", "The block"},
-    part{"born", "When the host had it"},
-    part{"died", "When its free was asked for; null: never freed"},
-    part{"unfreed", "1: never freed, as the report counts it"},
+    part{"born", "Time of the allocation"},
+    part{"died", "Time of the free request; null: never freed"},
+    part{"unfreed", "1: never freed, as counted in the report"},
     part{"lifetime", "died - born, ns"},
-    part{"bytes", "What was asked for"},
-    part{"layer", "Who manages the memory: driver, pool, framework or user"},
+    part{"bytes", "Requested size"},
+    part{"layer", "Allocator: driver, pool, framework or user"},
     part{"kind", "The kind of memory"},
-    part{"category", "What a framework's block is for; null: not known"},
-    part{"name", "The API or the tag that made it"},
+    part{"category", "Purpose of a framework's block; null: unknown"},
+    part{"name", "The API that allocated it, or its tag"},
     process_id,
     part{"device", "The device; null for host memory"},
     device_name,
-    part{"address", "Where it is"},
+    part{"address", "Its address"},
     part{"alloc", "The event of its allocation"},
     line,
     stack_text,
@@ -111,40 +111,40 @@ constexpr std::array blocks = {
 
 constexpr std::array calls = {
     part{"id", "The event"},
-    part{"time", "When it was entered"},
-    part{"end", "When it returned"},
+    part{"time", "Time when it was entered"},
+    part{"end", "Time when it returned"},
     duration,
-    part{"name", "Of the function"},
-    part{"status", "What it returned; 0 is success"},
-    part{"bytes", "What it moved or asked for; 0 if that means nothing"},
+    part{"name", "Name of the function"},
+    part{"status", "Its result; 0 is success"},
+    part{"bytes", "Bytes copied or requested; 0 if not applicable"},
     process_id,
-    part{"thread", "The thread that called"},
+    part{"thread", "The calling thread"},
     thread_name,
-    part{"stream", "The stream it was given"},
+    part{"stream", "The stream argument"},
     line,
     stack_text,
 };
 
 constexpr std::array ranges = {
     part{"id", "The event"},
-    part{"time", "When it was entered"},
-    part{"end", "When it was left"},
+    part{"time", "Time when it was entered"},
+    part{"end", "Time when it was left"},
     duration,
-    part{"name", "Of the scope"},
-    part{"domain", "Of the library that named it"},
+    part{"name", "Name of the scope"},
+    part{"domain", "The library that named it"},
     process_id,
-    part{"thread", "The thread that was in it"},
+    part{"thread", "The thread in the scope"},
     thread_name,
 };
 
 constexpr std::array touches = {
     part{"id", "The event"},
-    part{"time", "When the work was enqueued"},
-    part{"block", "The block that was named"},
-    part{"name", "Of the kernel, or of the call that copies; demangled"},
+    part{"time", "Time when the work was enqueued"},
+    part{"block", "The used block"},
+    part{"name", "Name of the kernel, or of the call that copies; demangled"},
     part{"work", "The kernel, if it was recorded"},
     part{"bytes", "The block's size"},
-    part{"block_name", "The API or the tag that made the block"},
+    part{"block_name", "The API that allocated the block, or its tag"},
     process_id,
     part{"stream", "The stream it was enqueued in"},
     stream_name,
@@ -163,7 +163,7 @@ constexpr std::array views = {
                                                                                                               "AS k",
         kernels},
     view_about{
-        "transfers", "Copies, with names and the stacks of the calls that asked for them",
+        "transfers", "Copies, with names and the stacks of the calls that requested them",
         "SELECT t.id, t.time, t.end, t.duration, t.direction, t.bytes, t.bandwidth, t.source_kind,"
         " t.destination_kind, t.asynchronous, t.process, t.device, " SLUICE_DEVICE_NAME(
             "t") ", t.stream, " SLUICE_STREAM_NAME("t") ", t.call, (SELECT name FROM api_call WHERE id = t.call) AS "
@@ -176,7 +176,7 @@ constexpr std::array views = {
                "a.device, " SLUICE_DEVICE_NAME("a") ", a.stream, " SLUICE_STREAM_NAME("a") ", " SLUICE_STACK(
                    "a.stack") " FROM alloc AS a",
                allocations},
-    view_about{"blocks", "Blocks from birth to death, with names and stacks",
+    view_about{"blocks", "Blocks from allocation to free, with names and stacks",
                "SELECT b.id, b.born, b.died, b.unfreed, b.died - b.born AS lifetime, b.bytes, b.layer, b.kind, "
                "b.category, b.name,"
                " b.process, b.device, " SLUICE_DEVICE_NAME("b") ", b.address, b.alloc, " SLUICE_STACK(

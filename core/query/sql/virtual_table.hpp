@@ -8,10 +8,12 @@
 
 #include "core/query/sql/sql_context.hpp"
 
-/// The common part of the two kinds of virtual tables: SQLite's callbacks as member functions. Private to core/query.
+/// The part that row tables and metric tables share: forwards SQLite's callbacks to member functions. Private to
+/// core/query.
 namespace sluice::query {
 
-/// The "CREATE TABLE x(...)" with which SQLite declares a virtual table of these columns. Appends `hidden` unchanged.
+/// Returns the "CREATE TABLE x(...)" that declares a virtual table with these columns to SQLite. `hidden`, the
+/// declarations of hidden columns, is appended unchanged.
 template <class Columns>
 [[nodiscard]] std::string declaration(const Columns& columns, std::string_view hidden = {}) {
   std::string text = "CREATE TABLE x(";
@@ -22,14 +24,14 @@ template <class Columns>
   return text.append(hidden).append(")");
 }
 
-/// SQLite's module for tables of the class `Table`, which derives from sqlite3_vtab and has:
+/// The SQLite module for tables of the class `Table`, which derives from sqlite3_vtab and has:
 ///   static std::unique_ptr<Table> find(sql_context&, std::string_view name)   null if there is no such table
 ///   std::string declared() const                                             the result of `declaration`
 ///   int best_index(sqlite3_index_info&)
 /// and a class `cursor`, which derives from sqlite3_vtab_cursor and has:
 ///   int filter(const char* plan, int count, sqlite3_value** values), int next(), bool at_end() const,
 ///   void read_column(sqlite3_context*, int), sqlite3_int64 row_id() const
-/// Functions that return int return SQLite's codes.
+/// Functions that return int return SQLite's result codes.
 template <class Table>
 class virtual_table {
   using cursor = typename Table::cursor;

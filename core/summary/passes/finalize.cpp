@@ -15,16 +15,17 @@
 #include "core/summary/passes/summing_up.hpp"
 #include "core/trace/file/reader.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Measured: bytes per event in an index.
+/// Bytes per event in an event store, as measured.
 constexpr std::size_t bytes_an_event = 100;
-/// A recording reads quickly as it is with up to `few_chunks` chunks, or `times_as_many` times as many as needed.
+/// A recording can be read quickly without sorting if it has up to `few_chunks` chunks, or up to `times_as_many` times
+/// as many chunks as needed.
 constexpr std::size_t few_chunks = 100;
 constexpr std::size_t times_as_many = 2;
 
-/// True for recordings written as they came, every tenth of a second. The chunks of imports are full.
+/// True for recordings that were written in order of arrival, every tenth of a second. The chunks of imports are full.
 bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chunk) {
   std::map<trace::row_type, std::uint64_t> rows;
   for (const trace::chunk_info& chunk : trace.chunks()) rows[chunk.type] += chunk.rows;
@@ -33,25 +34,26 @@ bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chun
   return trace.chunks().size() > std::max<std::uint64_t>(few_chunks, times_as_many * full);
 }
 
-/// The progress and cancel callbacks of the caller.
-class onlooker {
+/// The caller's callbacks for progress and cancellation.
+class progress_observer {
  public:
-  onlooker(std::function<bool()> cancelled, std::function<void(double)> progress)
+  progress_observer(std::function<bool()> cancelled, std::function<void(double)> progress)
       : cancelled_(std::move(cancelled)), progress_(std::move(progress)) {}
 
   [[nodiscard]] bool wants_it() const { return !cancelled_ || !cancelled_(); }
 
-  /// Reports the `share` done of a stage that takes from `begin` to `end` of the total time, 0..1.
-  bool look(double begin, double end, double share) {
+  /// Reports that `share` (0..1) of a stage is completed. The stage takes from `begin` to `end` of the total time,
+  /// 0..1.
+  bool report_progress(double begin, double end, double share) {
     const double done = begin + (end - begin) * share;
     if (progress_ && done - reported_ >= 0.01) progress_(reported_ = done);
     return wants_it();
   }
 
-  /// Returns a callback for a stage that calls it `times` times.
+  /// Returns a callback for a stage that calls the callback `times` times.
   [[nodiscard]] std::function<bool()> stage(double begin, double end, std::size_t times) {
     return [this, begin, end, times = static_cast<double>(times), now = 0.0]() mutable {
-      return look(begin, end, now++ / times);
+      return report_progress(begin, end, now++ / times);
     };
   }
 
@@ -61,20 +63,21 @@ class onlooker {
   double reported_ = 0;
 };
 
-/// Measured: the share of the total time that has passed when the rows were scanned.
+/// The share of the total time after which the rows have been scanned, as measured.
 constexpr double scanned = 0.1;
 
-/// Ends `sums` with the rest of the recording, all of which it knows, in `file`.
+/// Ends `sums` with the rest of the recording, all of which `sums` must have seen; writes the summary to `file`.
 result<void> sum_up(trace::file_writer& file, summing_up& sums, const std::vector<trace::section_row>& sections,
-                    onlooker& by, bool several_cores = true) {
-  return sums.end(
-      file, sections,
-      {several_cores, [&] { return by.wants_it(); }, [&](double share) { return by.look(scanned, 1, share); }});
+                    progress_observer& by, bool several_cores = true) {
+  return sums.end(file, sections,
+                  {several_cores, [&] { return by.wants_it(); },
+                   [&](double share) { return by.report_progress(scanned, 1, share); }});
 }
 
-/// Sums up `trace`, after a scan of it.
+/// Sums up `trace`, after scanning it.
 result<void> scan_and_sum_up(trace::file_writer& file, const trace::snapshot& trace,
-                             const std::vector<trace::section_row>& sections, onlooker by, bool several_cores = true) {
+                             const std::vector<trace::section_row>& sections, progress_observer by,
+                             bool several_cores = true) {
   recording_scan known(trace, by.stage(0, scanned, trace.chunks().size()));
   if (!by.wants_it()) return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
   summing_up sums(known);
@@ -91,7 +94,7 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   const auto sections = planned_sections(trace, options.section_events);
   const auto summed =
       scan_and_sum_up(*file, trace, sections, {options.cancelled, options.progress}, options.several_cores);
-  // Report a failed close first: a full disk is why the written data could not be read again.
+  // Report a failed close first: a full disk is then the reason why the written data could not be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
   const auto made = trace::file::open(scratch->path(), {.cache_bytes = summaries_cache});
@@ -99,7 +102,7 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   return trace.with_summaries(*(*made)->latest());
 }
 
-/// Lets `made` replace `file`, with the permissions that this has by now.
+/// Replaces `file` by `made`, which gets the current permissions of `file`.
 result<void> replace(trace::file_writer& file, trace::file_writer& made) {
   std::error_code none;
   const auto now = std::filesystem::status(file.path(), none).permissions();
@@ -108,8 +111,8 @@ result<void> replace(trace::file_writer& file, trace::file_writer& made) {
   return file.yield_place_to(made);
 }
 
-/// Sorts the content of `file` into a second file and replaces `file` by it. Errors: those of `reorder_chunks`, and of
-/// creating and closing a file. On error, `file` is unchanged.
+/// Sorts the contents of `file` into a second file, and replaces `file` by that file. Errors: those of
+/// `reorder_chunks`, and of creating and closing a file. After an error, `file` is unchanged.
 result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot& trace,
                                 const std::function<bool()>& cancelled) {
   auto made = file.create_beside();
@@ -118,7 +121,7 @@ result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot&
   return replace(file, *made);
 }
 
-/// The same, with a summary. `begun` may be null.
+/// Sorts the contents of `file` like the function above, and adds a summary. `begun` may be null.
 result<void> finalize_summed_up(trace::file_writer& file, const trace::snapshot& trace,
                                 std::unique_ptr<reordered_copy> begun, double section_events,
                                 const std::function<bool()>& cancelled) {
@@ -130,9 +133,9 @@ result<void> finalize_summed_up(trace::file_writer& file, const trace::snapshot&
   }
   reordered_copy& copy = *begun;
   if (auto moved = copy.complete(trace, [&] { return !cancelled(); }); !moved) return moved;
-  const auto reordered = copy.look();
+  const auto reordered = copy.snapshot();
   if (!reordered) return tl::unexpected(reordered.error());
-  onlooker by(cancelled, {});
+  progress_observer by(cancelled, {});
   static_cast<void>(copy.is_scanned() ? sum_up(copy.file(), copy.sums(), copy.sections(), by)
                                       : scan_and_sum_up(copy.file(), **reordered, copy.sections(), by));
   return replace(file, copy.file());
@@ -147,9 +150,9 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options)
   const auto opened = trace::file::open(file.path(), {.for_its_writer = true});
   if (!opened) return file.close();
   const auto trace = (*opened)->latest();
-  // Without a summary, readers read the whole recording.
+  // If there is no summary, readers read the whole recording.
   const bool sums =
-      events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && time_range_of(*trace).length() > 0;
+      events_in(*trace) >= std::max<std::uint64_t>(options.min_events, 1) && index::time_range_of(*trace).length() > 0;
   const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
   if (trace->warnings().empty()) {
     if (sums && finalize_summed_up(file, *trace, std::move(begun), options.section_events, cancelled)) return {};
@@ -169,7 +172,7 @@ bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
 
 bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
   const bool unfinished = !recording.complete() && !recording.has_summaries();
-  return unfinished && is_beyond(recording, options.memory_bytes) && time_range_of(recording).length() > 0;
+  return unfinished && is_beyond(recording, options.memory_bytes) && index::time_range_of(recording).length() > 0;
 }
 
 result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
@@ -186,4 +189,4 @@ std::shared_ptr<const trace::snapshot> not_summed_up(const trace::snapshot& reco
                                 "; it is read as a whole instead, which takes more time and memory");
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -11,65 +11,68 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// Closes a recording: sorts its events, and adds the summary that lets a file of any size open at once. Also builds
-/// that summary later, if the writer was killed before it could.
-namespace sluice::analysis {
+/// Closes a recording: sorts its events, and adds the summary with which a file of any size opens at once. Can also
+/// build the summary later, if the writer was killed before it could do so.
+namespace sluice::summary {
 
 class reordered_copy;
 
 struct finalize_options {
-  /// A recording with fewer events gets no summary: it opens as fast without.
-  std::uint64_t least_events = 100'000;
-  /// Target for the events in a section. Smaller sections speed up zooming in below the tiles, and looking up a block
+  /// A recording with fewer events gets no summary, because it opens just as fast without one.
+  std::uint64_t min_events = 100'000;
+  /// Target number of events per section. Smaller sections speed up zooming in below the tiles, and looking up a block
   /// or an address, but enlarge the file: 100 million generated events took 2.9, 3.7 and 5.1 bytes each at 50,000,
   /// 25,000 and 12,500. The worst view that switched from tiles to sections took 1.9 times as long at 50,000 as at
   /// 25,000, where chunks are so small that an allocation takes 3.2 bytes instead of 3.
   double section_events = 50'000;
-  /// When this becomes true, the file is closed without the rest of the summary. Checked between sections. Null: never.
+  /// Once this becomes true, the file is closed without the rest of the summary. Checked between sections. Null: the
+  /// work cannot be cancelled.
   const std::atomic<bool>* cancel = nullptr;
-  /// What `reorder_thread` has put in order already; taken over. Null: nothing.
+  /// The part that `reorder_thread` has already sorted; it is used up by the call. Null if there is no such part.
   std::unique_ptr<reordered_copy>* begun = nullptr;
 };
 
 /// Closes `file` after sorting it (reorder_chunks.hpp) and adding its summary (core/trace/model/summary_rows.hpp). A
-/// file that needs no summary and has full chunks, such as a short import, is closed unchanged. Any other is written to
-/// a second file, which replaces it when complete. If there is no space for both, or some data is unreadable, the
-/// summary is added to the unsorted file. Reads the file three more times, section by section, with the memory of a few
-/// sections plus some 400 bytes for each block that lives across the begin of one (section_pass). With many processes
-/// a section holds more: 64 ranks of 400,000 events take 450 MB. Takes 0.3 to 0.6 us of processor time per event, more if
-/// a section has few events but many live blocks; most of it is spread over the cores that there are, at most sixteen.
-/// Of more than a million events, what `reorder_thread` has done while they were recorded is not done again.
-/// Written data always stays readable: a file that cannot be read back, or was renamed meanwhile, is closed without a
-/// summary. Errors: those of `close`.
+/// file that needs no summary and has full chunks, such as a short import, is closed unchanged. Any other file is
+/// written to a second file, which replaces the first when it is complete. If there is no space for both, or some data
+/// is unreadable, the summary is added to the unsorted file. Reads the file three more times, section by section, with
+/// memory for a few sections plus some 400 bytes for each block that is live at the start of a section
+/// (`section_pass`). With many processes a section takes more memory: 64 ranks with 400,000 events take 450 MB. Takes
+/// 0.3 to 0.6 us of processor time per event, more if a section has few events but many live blocks; most of that time
+/// is spread over the available cores, at most sixteen. If there are more than a million events, the work that
+/// `reorder_thread` did during recording is not repeated. Written data always stays readable: a file that cannot be
+/// read back, or was renamed in the meantime, is closed without a summary. Errors: those of `close`.
 result<void> finalize(trace::file_writer& file, const finalize_options& options = {});
 
 struct unfinished_options {
-  /// The caller's memory limit. No summary is built if an index of all events fits: the recording then opens faster.
+  /// The caller's memory limit, in bytes. If an event store of all events fits, no summary is built, because the
+  /// recording then opens faster without one.
   std::size_t memory_bytes = usual_memory_limit;
   double section_events = finalize_options{}.section_events;
-  bool several_cores =
-      true;  ///< See `stored_figures_options`. False for work that must not be in the way of other work.
-  /// Returns true to stop building the summary. Called between chunks and between sections, from any thread. Empty: never.
+  /// See `stored_metrics_options`. Set this to false for work that must not slow down other work.
+  bool several_cores = true;
+  /// Returns true to stop building the summary. Called between chunks and between sections, from any thread. If empty,
+  /// building never stops early.
   std::function<bool()> cancelled{};
-  /// Called with the share done, 0..1, at most a hundred times. May be empty.
+  /// Called at most a hundred times with the share of the work completed, 0..1. May be empty.
   std::function<void(double)> progress{};
 };
 
-/// True if an index of all events would take more than `memory_bytes` (estimated from measurements). O(chunks).
+/// True if an event store of all events would take more than `memory_bytes`, estimated from measurements. O(chunks).
 [[nodiscard]] bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes);
 
-/// True if the recording is unfinished (still being written, or its writer died) and so large that a summary should be
-/// built before querying it.
+/// True if the recording is unfinished (still being written, or its writer was killed) and so large that it should be
+/// summed up before it is queried.
 [[nodiscard]] bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options = {});
 
-/// Returns the snapshot with a summary added if `wants_summing_up`, else `recording` unchanged. The summary is in a
-/// scratch file, deleted with the last snapshot that uses it. The recording is not changed, and still not `complete()`.
-/// Costs as much as `finalize`. If the scratch file cannot be written or the recording contradicts itself, there is no
-/// summary and the snapshot's warnings say why. Errors: cancelled.
+/// If `wants_summing_up`, returns the snapshot with a summary, else `recording` unchanged. The summary is in a scratch
+/// file, which is deleted with the last snapshot that uses it. The recording itself does not change, and is still not
+/// `complete()`. Costs as much as `finalize`. If the scratch file cannot be written or the recording contradicts
+/// itself, there is no summary, and the warnings of the snapshot say why. Errors: cancelled.
 [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
                                                                        const unfinished_options& options = {});
 
-/// Returns `recording` with a warning that it could not be summed up, and `why`.
+/// Returns `recording` with a warning that it could not be summed up, which includes the reason `why`.
 [[nodiscard]] std::shared_ptr<const trace::snapshot> not_summed_up(const trace::snapshot& recording, const error& why);
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -8,13 +8,13 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
-/// Reads what a writer has written so far.
+/// Reads the part of a file that its writer has written so far.
 class written_so_far {
  public:
-  /// `of` must be the same each time.
-  result<std::shared_ptr<const trace::snapshot>> look(trace::file_writer& of) {
+  /// `of` must be the same writer in each call.
+  result<std::shared_ptr<const trace::snapshot>> snapshot(trace::file_writer& of) {
     if (auto flushed = of.flush(); !flushed) return tl::unexpected(flushed.error());
     if (!reader_) {
       auto opened = trace::file::open(of.path(), {.cache_bytes = summaries_cache, .for_its_writer = true});
@@ -42,7 +42,7 @@ class growing_file {
   }
 
   [[nodiscard]] trace::file_writer& writer() { return writer_; }
-  result<std::shared_ptr<const trace::snapshot>> look() { return so_far_.look(writer_); }
+  result<std::shared_ptr<const trace::snapshot>> snapshot() { return so_far_.snapshot(writer_); }
 
  private:
   growing_file(scratch_file scratch, trace::file_writer writer)
@@ -52,4 +52,4 @@ class growing_file {
   written_so_far so_far_;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -12,17 +12,18 @@
 #include "core/summary/sections/section_writer.hpp"
 #include "core/summary/tiles/tile_maker.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Blocks that cross sections, kept until they are written: each time those that are not written yet are written to the rest.
-constexpr std::size_t most_kept = std::size_t{1} << 12U;
+/// How many blocks that cross sections are kept until they are written. In each call, the blocks that have not been
+/// written yet are written to the rest.
+constexpr std::size_t max_kept = std::size_t{1} << 12U;
 
-/// The unsectioned facts, with what they point to.
+/// The unsectioned facts, together with the objects to which they refer.
 struct held_facts {
-  unsectioned_facts facts;
-  import_owners owners;
-  copy_contents contents;
+  metrics::unsectioned_facts facts;
+  index::import_owners owners;
+  index::copy_contents contents;
 };
 
 tl::unexpected<error> cancelled(const trace::snapshot& trace) {
@@ -45,12 +46,12 @@ class growing_summary::state {
   state(growing_file settled, const growing_summary_options& options)
       : options_(options),
         settled_file_(std::move(settled)),
-        pass_(scan_, {.several_cores = false, .most_kept = most_kept}) {}
+        pass_(scan_, {.several_cores = false, .max_kept = max_kept}) {}
 
   [[nodiscard]] bool is_of_the_file_of(const trace::snapshot& now) const { return !of_ || of_->is_of_the_file_of(now); }
 
-  /// False if it is time for a new beginning: rows came late, or blocks turned out to be of categories that none had
-  /// before, and so much time has passed that it is worth it.
+  /// False if it is time to start from scratch: rows arrived late, or blocks belong to categories that no block had
+  /// before, and enough time has passed to make this worthwhile.
   bool takes(const trace::snapshot& now) {
     const auto fresh = now.chunks().subspan(std::exchange(looked_at_, now.chunks().size()));
     newest_ = std::max(newest_, newest_begin(fresh));
@@ -61,7 +62,8 @@ class growing_summary::state {
     return (late_ == 0 && !has_more_categories_) || !beginning_.is_worth_another(events_in(now));
   }
 
-  /// Nothing if the recording goes on otherwise than what was settled says: then it must begin anew.
+  /// Returns nothing if the recording continues in a way that contradicts the settled sections: then the caller must
+  /// start from scratch.
   result<std::optional<outcome>> go_on(std::shared_ptr<const trace::snapshot> now,
                                        const std::function<bool()>& goes_on) {
     const trace::snapshot& trace = *now;
@@ -93,7 +95,7 @@ class growing_summary::state {
     pass_.settle(rest);
     section_pass_result found = rest.finish();
     if (!found.complete) return goes_on() ? unreadable(trace) : cancelled(trace);
-    const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
+    const auto whole = std::make_shared<index::recording_facts>(std::move(found.whole));
     auto for_older_readers = std::exchange(whole->not_tracked, {});
 
     auto joined = join(trace, *rest_to);
@@ -111,7 +113,7 @@ class growing_summary::state {
     ends.end();
     ends.put_highest(*whole);
     auto facts = facts_of(found.malformed);
-    auto for_figures = std::make_shared<recording_facts>(*whole);
+    auto for_metrics = std::make_shared<index::recording_facts>(*whole);
     whole->not_tracked = std::move(for_older_readers);
     into_rest.add_whole(*whole);
     rest_to->writer().add_summary<trace::section_row>(sections_);
@@ -119,7 +121,7 @@ class growing_summary::state {
 
     joined = join(trace, *rest_to);
     if (!joined) return tl::unexpected(joined.error());
-    auto sections = section_reader::of(*joined, sections_, std::move(for_figures));
+    auto sections = section_reader::of(*joined, sections_, std::move(for_metrics));
     beginning_.ended(events_in(trace));
     const auto categories = std::count_if(ends.curves().begin(), ends.curves().end(),
                                           [](const auto& row) { return row.what == trace::curve_kind::category; });
@@ -128,8 +130,8 @@ class growing_summary::state {
     return outcome{std::move(sections), std::move(facts), rest_to, settles, 0, late_};
   }
 
-  result<std::shared_ptr<const trace::snapshot>> with_figures(const outcome& made, const stored_figures& figures) {
-    const auto saved = saved_stored_figures(figures);
+  result<std::shared_ptr<const trace::snapshot>> with_metrics(const outcome& made, const stored_metrics& metrics) {
+    const auto saved = saved_stored_metrics(metrics);
     if (!saved) return tl::unexpected(saved.error());
     made.rest->writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
     return join(made.trace(), *made.rest);
@@ -137,25 +139,26 @@ class growing_summary::state {
 
  private:
   result<std::shared_ptr<const trace::snapshot>> join(const trace::snapshot& trace, growing_file& rest) {
-    const auto settled = settled_file_.look();
+    const auto settled = settled_file_.snapshot();
     if (!settled) return tl::unexpected(settled.error());
-    const auto of_rest = rest.look();
+    const auto of_rest = rest.snapshot();
     if (!of_rest) return tl::unexpected(of_rest.error());
     return trace.with_summaries(**settled, **of_rest);
   }
 
-  /// Adds the sections before number `behind`. False: they have other curves or lanes than those before.
+  /// Adds the sections before number `behind`. Returns false if their curves or lanes do not match those of the earlier
+  /// sections.
   result<bool> add_tiles(tile_maker& to, const section_reader& from, std::size_t behind,
                          const std::function<bool()>& goes_on) {
     for (std::size_t section = to.added(); section < behind; ++section) {
-      const auto made = from.index_of(section, section, section_scope::timeline, goes_on);
+      const auto made = from.index_of(section, section, index::section_scope::timeline, goes_on);
       if (!made) return tl::unexpected(made.error());
       if (!to.add(**made, section, section)) return false;
     }
     return true;
   }
 
-  [[nodiscard]] std::shared_ptr<const unsectioned_facts> facts_of(std::uint64_t malformed) const {
+  [[nodiscard]] std::shared_ptr<const metrics::unsectioned_facts> facts_of(std::uint64_t malformed) const {
     const auto held = std::make_shared<held_facts>();
     held->owners = scan_.import_owners();
     held->contents = scan_.contents();
@@ -166,20 +169,20 @@ class growing_summary::state {
   }
 
   const growing_summary_options options_;
-  std::shared_ptr<const trace::snapshot> of_;  ///< The last snapshot.
+  std::shared_ptr<const trace::snapshot> of_;  ///< The snapshot passed to the last call.
   new_beginning beginning_;
   std::optional<std::ptrdiff_t> categories_at_first_;
   bool has_more_categories_ = false;
-  std::size_t looked_at_ = 0;  ///< Chunks.
+  std::size_t looked_at_ = 0;  ///< Number of chunks examined so far.
   time_ns newest_ = -latest_time;
-  std::size_t late_ = 0;  ///< Chunks with rows that lie in sections that were settled before.
-  trace::tables tables_;  ///< For the scan: those of the last snapshot.
+  std::size_t late_ = 0;  ///< Number of chunks with rows in sections that were already settled.
+  trace::tables tables_;  ///< The tables of the last snapshot, for the scan.
   recording_scan scan_{tables_};
   growing_file settled_file_;
-  std::vector<trace::section_row> settled_;   ///< The sections in it.
-  std::vector<trace::section_row> sections_;  ///< All of the last snapshot.
+  std::vector<trace::section_row> settled_;   ///< The sections in the file of settled sections.
+  std::vector<trace::section_row> sections_;  ///< All sections of the last snapshot.
   std::vector<time_ns> begins_;
-  section_pass pass_;  ///< Has gone through those that are settled.
+  section_pass pass_;  ///< Has processed all settled sections.
   tile_maker tiles_;
 };
 
@@ -209,9 +212,9 @@ result<growing_summary::outcome> growing_summary::sum_up(std::shared_ptr<const t
   }
 }
 
-result<std::shared_ptr<const trace::snapshot>> growing_summary::with_figures(const outcome& made,
-                                                                             const stored_figures& figures) {
-  return state_->with_figures(made, figures);
+result<std::shared_ptr<const trace::snapshot>> growing_summary::with_metrics(const outcome& made,
+                                                                             const stored_metrics& metrics) {
+  return state_->with_metrics(made, metrics);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

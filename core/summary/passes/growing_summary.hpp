@@ -6,28 +6,31 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/figures/figures_builder.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/metrics/metrics_builder.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// The summary of a recording that is still being written, for a live view: what is new costs time, what was summed up before
-/// does not.
-namespace sluice::analysis {
+/// The summary of a recording that is still being written, for a live view. Each call takes time only for new events,
+/// not for those summed up before.
+namespace sluice::summary {
 
 struct growing_summary_options {
   double section_events = finalize_options{}.section_events;
-  /// A section is settled once the recording has events that are so many ns later: its tiles are made and do not change. What
-  /// comes later still is drawn where single events are, and the summary begins anew when that takes a tenth of the time.
+  /// A section is settled once the recording has events this many ns after the section's end: its tiles are built and
+  /// no longer change. Rows that arrive even later appear only where single events are drawn. To include them, the
+  /// summary starts from scratch when that takes at most a tenth of the time.
   trace::time_ns settles_after = 1'000'000'000;
 };
 
-/// Sums up what a growing recording has so far, again and again. Sections that are over are gone through once; the others, a second or
-/// so of the recording, each time. Categories of blocks that live on when their section settles are judged by what is known then:
-/// of 5,705 blocks of thirteen recorded programs that had lived for two steps, 8 were judged otherwise later.
+/// Sums up a growing recording repeatedly. Finished sections are processed once; the others, about the last second of
+/// the recording, are processed in each call. If a block is still live when its section settles, its category is the
+/// one that is known then: of 5,705 blocks in thirteen recorded programs that were live for two steps, 8 had another
+/// category later.
 ///
-/// It has two scratch files: one grows, the other is made anew each time. Memory: as `section_pass`. Use from one thread.
+/// Uses two scratch files: one grows, the other is rewritten in each call. Memory: see `section_pass`. Use from one
+/// thread.
 class growing_summary {
  public:
   explicit growing_summary(const growing_summary_options& options = {});
@@ -37,34 +40,37 @@ class growing_summary {
 
   class rest_file;
   struct outcome {
-    /// What `build_stored_figures` needs; they may be built on another thread, at any later time.
+    /// The input of `build_stored_metrics`. The metrics may be built on another thread, at any later time.
     std::shared_ptr<const section_reader> sections;
-    std::shared_ptr<const unsectioned_facts> unsectioned;
+    std::shared_ptr<const metrics::unsectioned_facts> unsectioned;
     std::shared_ptr<rest_file> rest;
-    std::size_t settled = 0;    ///< So many sections, the first ones, will stay as they are until this begins anew.
-    std::size_t beginning = 0;  ///< How many times it has begun anew.
-    /// How many chunks have had rows that belong into sections settled before. Tiles are without them.
+    /// Number of leading sections that will not change unless the summary starts from scratch.
+    std::size_t settled = 0;
+    std::size_t beginning = 0;  ///< How many times the summary has started from scratch.
+    /// Number of chunks with rows of sections that were already settled. Tiles do not include these rows.
     std::size_t late_chunks = 0;
-    /// The snapshot that was summed up, with its summary, but without stored figures.
+    /// The snapshot that was summed up, with its summary but without stored metrics.
     [[nodiscard]] const trace::snapshot& trace() const { return sections->snapshot(); }
   };
-  /// Sums up `now`: a snapshot of the same file as the one before and later, or of another file. It must have events.
-  /// `goes_on` is called often and from any thread; once it returns false, the result is the error cancelled. Other errors: io, no_space,
-  /// corrupt. After an error, the next call begins anew. O(new events + live blocks + sections + chunks).
+  /// Sums up `now`: a later snapshot of the same file as in the last call, or a snapshot of another file. `now` must
+  /// have events. `goes_on` is called often and from any thread; once it returns false, the result is the error
+  /// cancelled. Other errors: io, no_space, corrupt. After an error, the next call starts from scratch. O(new events +
+  /// live blocks + sections + chunks).
   [[nodiscard]] result<outcome> sum_up(std::shared_ptr<const trace::snapshot> now,
                                        const std::function<bool()>& goes_on);
 
-  /// Returns the snapshot of `made`, the outcome of the last call, with `figures`: its own, or those of an earlier snapshot, until its
-  /// own are built. Errors: io, no_space; invalid_argument if they cannot be stored.
-  [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> with_figures(const outcome& made,
-                                                                            const stored_figures& figures);
+  /// Returns the snapshot of `made`, the outcome of the last call, with `metrics`: those built from `made` or, until
+  /// these are built, those of an earlier snapshot. Errors: io, no_space; invalid_argument if the metrics cannot be
+  /// stored.
+  [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> with_metrics(const outcome& made,
+                                                                            const stored_metrics& metrics);
 
  private:
   class state;
 
   const growing_summary_options options_;
-  std::unique_ptr<state> state_;  ///< Null: the next call begins anew.
+  std::unique_ptr<state> state_;  ///< Null if the next call starts from scratch.
   std::size_t beginnings_ = 0;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

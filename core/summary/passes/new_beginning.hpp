@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <optional>
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
-/// Weighs whether what goes on with a growing recording should begin anew, to take in rows that came late. It should
-/// once that takes a tenth of the time since the last beginning, judged by how long that took for an event.
+/// Decides when the processing of a growing recording should start from scratch to include rows that arrived late: once
+/// this takes at most a tenth of the time since the last start, estimated from the time per event after that start.
 class new_beginning {
  public:
-  /// Call when something was made; the first time counts.
+  /// Call after each result; only the first call counts.
   void ended(std::uint64_t events) {
     if (!first_) first_ = {steady::now() - begun_, events == 0 ? 1 : events};
   }
@@ -32,4 +32,4 @@ class new_beginning {
   std::optional<first_of_it> first_;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

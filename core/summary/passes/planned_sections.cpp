@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/timeline/tile_grid.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// A tile has bins for each stream and curve of each process. Of more processes than this, sections are longer, so that
-/// tiles have fewer bins than the events below them; up to eight times, because an index of a section must fit into memory.
+/// A tile has bins for each stream and curve of each process. If there are more processes than this, sections are made
+/// longer, so that tiles have fewer bins than there are events below them. They are at most eight times as long,
+/// because the event store of a section must fit into memory.
 constexpr double usual_processes = 8;
 constexpr double times_as_long = 8;
 
@@ -39,15 +40,15 @@ trace::time_ns newest_begin(std::span<const trace::chunk_info> chunks) {
 
 std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
                                                  std::span<const trace::section_row> settled) {
-  const time_range span = time_range_of(trace);
+  const time_range span = index::time_range_of(trace);
   return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), target_of(trace, events), settled);
 }
 
 std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,
                                               std::span<const trace::section_row> settled, trace::time_ns until) {
-  const time_range span = time_range_of(growing);
+  const time_range span = index::time_range_of(growing);
   return timeline::plan_next_sections(span.begin, span.end - 1, growing.chunks(), target_of(growing, events), settled,
                                       until);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

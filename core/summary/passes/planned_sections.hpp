@@ -7,27 +7,30 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// The sections of a recording, for its summary.
-namespace sluice::analysis {
+/// Plans the sections of a recording for its summary.
+namespace sluice::summary {
 
-/// True for chunks of events that have a time of their own.
+/// True for chunks whose rows are events that have their own times.
 [[nodiscard]] bool has_times(const trace::chunk_info& chunk);
 
-/// The number of events in a recording. O(chunks).
+/// Returns the number of events in a recording. O(chunks).
 [[nodiscard]] std::uint64_t events_in(const trace::snapshot& trace);
 
-/// The latest begin of a row, by the begins of `chunks`: one row with a time far in the future must not make everything look late.
-/// The least time there is, if none has a time. O(chunks).
+/// Returns the latest start time of a row, estimated from the start times of `chunks`, so that a single row with a time
+/// far in the future does not make all other rows look late. If no chunk has a time, returns the smallest possible
+/// time. O(chunks).
 [[nodiscard]] trace::time_ns newest_begin(std::span<const trace::chunk_info> chunks);
 
-/// Plans sections of about `events` events each, more where many blocks live or of many processes. `settled`: sections
-/// of an earlier plan, which stay (`timeline::plan_sections`). O(chunks * log(time)).
+/// Plans sections of about `events` events each; sections are larger where many blocks are live or if there are many
+/// processes. `settled`: sections of an earlier plan, which are kept (`timeline::plan_sections`). O(chunks *
+/// log(time)).
 [[nodiscard]] std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
                                                                std::span<const trace::section_row> settled = {});
 
-/// The sections behind `settled` of a recording that grows, up to time `until` (`timeline::plan_next_sections`).
+/// Plans the sections that follow `settled` in a growing recording, up to time `until`
+/// (`timeline::plan_next_sections`).
 [[nodiscard]] std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,
                                                             std::span<const trace::section_row> settled,
                                                             trace::time_ns until);
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

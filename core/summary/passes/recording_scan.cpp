@@ -12,22 +12,22 @@
 #include "core/index/columns_needed.hpp"
 #include "core/index/tensor_facts.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 56 MiB.
-constexpr std::size_t most_frees = std::size_t{1} << 19;   // Likewise: 8 MiB.
-constexpr std::size_t least_window = 4 * least_pattern_blocks;
-/// Frees may come before the rows of their blocks; more than these belong to blocks that no row tells of.
-constexpr std::size_t most_early_frees = std::size_t{1} << 16;
-/// Steps that are inferred from fewer blocks, or less than one in so many events, are taken as they are.
+constexpr std::size_t max_births = std::size_t{1} << 20;  // In all processes: 56 MiB.
+constexpr std::size_t max_frees = std::size_t{1} << 19;   // Likewise: 8 MiB.
+constexpr std::size_t min_window = 4 * index::min_pattern_blocks;
+/// Frees may come before the allocation rows of their blocks. If there are more than this, their blocks have no rows.
+constexpr std::size_t max_early_frees = std::size_t{1} << 16;
+/// Steps of a process with fewer blocks, or less than one per `very_few_blocks` events, are not waited for.
 constexpr std::uint64_t few_blocks = std::uint64_t{1} << 14;
 constexpr std::uint64_t very_few_blocks = 50;
 
 }  // namespace
 
 recording_scan::recording_scan(const trace::tables& tables)
-    : tables_(tables), clues_(tables), most_births_(most_births) {}
+    : tables_(tables), clues_(tables), max_births_(max_births) {}
 
 recording_scan::recording_scan(const trace::snapshot& of, const std::function<bool()>& wanted)
     : recording_scan(of.tables()) {
@@ -73,7 +73,7 @@ bool recording_scan::look_at(const trace::snapshot& written) {
 template <class Row>
 void recording_scan::each(std::size_t chunk) {
   std::vector<Row> rows;
-  if (auto got = of_->read_into<Row>(chunk, rows, columns_needed<Row>(section_scope::everything)); !got) {
+  if (auto got = of_->read_into<Row>(chunk, rows, index::columns_needed<Row>(index::section_scope::everything)); !got) {
     unreadable_.push_back(got.error().to_string());
     return;
   }
@@ -106,7 +106,7 @@ void recording_scan::take(const trace::alloc_event& row) {
   newest_birth_ = std::max(newest_birth_, bounded(row.time));
   ++births_kept_;
   infer_steps_of(row.process, all, of);
-  if (births_kept_ > most_births_) keep_births_within_bounds();
+  if (births_kept_ > max_births_) keep_births_within_bounds();
 }
 
 void recording_scan::take(const trace::free_event& row) {
@@ -114,14 +114,14 @@ void recording_scan::take(const trace::free_event& row) {
   if (known == births_.end()) return;
   births_of_process& of = known->second;
   of.frees.emplace_back(row.block, bounded(row.time));
-  if (of.frees.size() >= 2 * std::max(window_.due(), most_early_frees)) of.settle();
-  if (++frees_kept_ < most_frees) return;
+  if (of.frees.size() >= 2 * std::max(window_.due(), max_early_frees)) of.settle();
+  if (++frees_kept_ < max_frees) return;
   for (auto& [process, births] : births_) births.settle();
   frees_kept_ = 0;
 }
 
-block_record recording_scan::birth::as_block() const {
-  block_record made;
+index::block_record recording_scan::birth::as_block() const {
+  index::block_record made;
   made.id = block;
   made.born = born;
   made.bytes = bytes;
@@ -135,7 +135,7 @@ void recording_scan::births_of_process::settle() {
   const auto earlier = [](const birth& a, const birth& b) {
     return std::tuple(a.born, a.order) < std::tuple(b.born, b.order);
   };
-  for (auto& [layer, of] : layers) timeline::sort_runs(of.last, earlier);
+  for (auto& [layer, of] : layers) sort_runs(of.last, earlier);
   if (frees.empty()) return;
   std::vector<birth*> known;
   for (auto& [layer, of] : layers)
@@ -145,12 +145,12 @@ void recording_scan::births_of_process::settle() {
   for (std::size_t i = 0; i < known.size(); ++i) places.put(raw(known[i]->block), i);
   std::erase_if(frees, [&](const auto& each) {
     const std::size_t place = places.find(raw(each.first));
-    if (place == id_lookup::none) return raw(each.first) <= highest;  // Of a block that is needed no more.
+    if (place == id_lookup::none) return raw(each.first) <= highest;  // The block is no longer needed.
     if (known[place]->died == trace::unknown_time) known[place]->died = each.second;
     return true;
   });
-  if (frees.size() > most_early_frees) frees.clear();
-  if (frees.empty()) frees.shrink_to_fit();  // A process that ended would keep that memory for nothing.
+  if (frees.size() > max_early_frees) frees.clear();
+  if (frees.empty()) frees.shrink_to_fit();  // Otherwise a process that ended would keep the memory.
 }
 
 void recording_scan::infer_steps_of(trace::process_id process, births_of_process& all, births& of) {
@@ -164,17 +164,17 @@ void recording_scan::infer_steps_of(trace::process_id process, births_of_process
   const auto launches = marks_.launches_of(process, of.steps.from());
   const auto times = marks_.kernel_times_of(process);
   while (of.last.size() >= window_.due()) {
-    std::vector<block_record> blocks;
-    std::vector<const block_record*> in_order;
+    std::vector<index::block_record> blocks;
+    std::vector<const index::block_record*> in_order;
     blocks.reserve(window_.blocks + 1);
     in_order.reserve(window_.blocks + 1);
     for (std::size_t i = 0; i <= window_.blocks; ++i) blocks.push_back(of.last[i].as_block());
-    for (const block_record& block : blocks) in_order.push_back(&block);
+    for (const index::block_record& block : blocks) in_order.push_back(&block);
     leave_out(of.steps.take({process, in_order, launches, {}, times, clues_, tables_, 0}, window_));
   }
 }
 
-/// For good: the process ended, and its births are needed no more.
+/// Infers the last steps of a process that has ended, and drops its births.
 void recording_scan::finish_steps_of(trace::process_id process, births_of_process& all, time_ns end) {
   const auto is_done = [](const auto& layer) { return layer.second.last.empty(); };
   if (std::all_of(all.layers.begin(), all.layers.end(), is_done)) return;
@@ -182,11 +182,11 @@ void recording_scan::finish_steps_of(trace::process_id process, births_of_proces
   const auto times = marks_.kernel_times_of(process);
   const auto kernels = marks_.kernels_of(process);
   for (auto& [layer, of] : all.layers) {
-    std::vector<block_record> blocks;
-    std::vector<const block_record*> in_order;
+    std::vector<index::block_record> blocks;
+    std::vector<const index::block_record*> in_order;
     blocks.reserve(of.last.size());
     for (const birth& each : of.last) blocks.push_back(each.as_block());
-    for (const block_record& block : blocks) in_order.push_back(&block);
+    for (const index::block_record& block : blocks) in_order.push_back(&block);
     const auto launches = marks_.launches_of(process, of.steps.from());
     if (!marks_.tells_steps_of(process))
       of.steps.finish({process, in_order, launches, kernels, times, clues_, tables_, end});
@@ -195,13 +195,13 @@ void recording_scan::finish_steps_of(trace::process_id process, births_of_proces
   }
 }
 
-/// Of many processes, those that ended are done with. If very many live, steps are inferred from fewer blocks of each at a time.
+/// Finishes processes that have ended. If there are still too many births, infers steps from fewer blocks at once.
 void recording_scan::keep_births_within_bounds() {
   for (auto& [process, all] : births_) {
     const trace::process_row* row = tables_.processes.find(process);
     if (row != nullptr && has_ended(*row)) finish_steps_of(process, all, bounded(row->end));
   }
-  while (births_kept_ > most_births && window_.blocks > least_window) {
+  while (births_kept_ > max_births && window_.blocks > min_window) {
     window_.blocks /= 2;
     window_.behind /= 2;
     for (auto& [process, all] : births_)
@@ -210,8 +210,8 @@ void recording_scan::keep_births_within_bounds() {
         of.last.shrink_to_fit();
       }
   }
-  // If it did not help, it is not tried for each birth.
-  most_births_ = std::max(most_births, births_kept_ + most_births / 4);
+  // If this did not help, do not try again at every birth.
+  max_births_ = std::max(max_births, births_kept_ + max_births / 4);
 }
 
 void recording_scan::take(const trace::checkpoint_event& row) {
@@ -235,7 +235,7 @@ void recording_scan::take(const trace::live_block_event& row) {
 std::vector<recording_scan::loss_checkpoint> recording_scan::loss_checkpoints() const {
   std::vector<loss_checkpoint> all;
   for (const auto& [id, known] : checkpoints_)
-    if (known.seen && shows_lost_frees(known.of.about, known.blocks, losses_)) {
+    if (known.seen && index::shows_lost_frees(known.of.about, known.blocks, losses_)) {
       all.push_back(known.of);
       if (reads_ || known.blocks == 0) continue;
       all.back().first_chunk = numbers_[known.of.first_chunk];
@@ -247,9 +247,9 @@ std::vector<recording_scan::loss_checkpoint> recording_scan::loss_checkpoints() 
   return all;
 }
 
-std::optional<std::vector<complete_checkpoint>> recording_scan::listed_by(std::span<const loss_checkpoint> checkpoints,
-                                                                          const std::function<bool()>& wanted) const {
-  std::vector<complete_checkpoint> all;
+std::optional<std::vector<index::complete_checkpoint>> recording_scan::listed_by(
+    std::span<const loss_checkpoint> checkpoints, const std::function<bool()>& wanted) const {
+  std::vector<index::complete_checkpoint> all;
   std::unordered_map<std::uint64_t, std::size_t> places;
   std::size_t first = SIZE_MAX, last = 0;
   for (const loss_checkpoint& each : checkpoints) {
@@ -271,7 +271,7 @@ std::optional<std::vector<complete_checkpoint>> recording_scan::listed_by(std::s
       if (const auto place = places.find(raw(ids[i])); place != places.end())
         all[place->second].live.push_back(blocks[i]);
   }
-  for (complete_checkpoint& each : all) std::sort(each.live.begin(), each.live.end());
+  for (index::complete_checkpoint& each : all) std::sort(each.live.begin(), each.live.end());
   return all;
 }
 
@@ -296,8 +296,8 @@ void recording_scan::take_block(const trace::alloc_event& row, time_ns born) {
   if (row.block == trace::block_id::none) return;
   const bool counts = (row.flags & trace::ipc_import) == 0;
   if (counts && row.layer == trace::layer::driver && row.pool != trace::pool_id::none) with_segments_.insert(row.pool);
-  if (is_device_resident(row.kind)) memories_[row.process].insert({row.device, row.layer, row.kind});
-  if (!holds_tensors(row.layer)) return;
+  if (index::is_device_resident(row.kind)) memories_[row.process].insert({row.device, row.layer, row.kind});
+  if (!index::holds_tensors(row.layer)) return;
   const bool before = (row.flags & trace::born_before) != 0;
   clues_.add({row.process, row.thread, row.stream, row.stack, bounded(born), row.bytes, before});
 }
@@ -362,7 +362,7 @@ void recording_scan::take(const trace::attribute_event& row) {
   faults_.add(row, tables_);
   if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
   if (tables_.text(row.key) != "category") return;
-  categories_[raw(row.target)] = row.text;  // The last one counts.
+  categories_[raw(row.target)] = row.text;  // The last row counts.
   lowest_tagged_ = std::min(lowest_tagged_, raw(row.target));
 }
 
@@ -385,13 +385,13 @@ void recording_scan::take_sample(trace::sampled_thing what, std::uint64_t id, co
   fill(known);
 }
 
-std::vector<block_graph_use> recording_scan::graphs() const {
-  std::vector<block_graph_use> all;
+std::vector<index::block_graph_use> recording_scan::graphs() const {
+  std::vector<index::block_graph_use> all;
   graph_touches_.for_each_block([&](trace::block_id block) {
-    for (const graph_use& use : graph_touches_.graphs_of(block))
+    for (const index::graph_use& use : graph_touches_.graphs_of(block))
       all.push_back({block, use, graph_touches_.graph_copies(use.graph)});
   });
-  sort_by_graph(all);
+  index::sort_by_graph(all);
   return all;
 }
 
@@ -401,11 +401,11 @@ std::vector<trace::last_sample_row> recording_scan::first_samples() const {
   return all;
 }
 
-std::shared_ptr<const step_facts> recording_scan::steps() const {
-  auto made = std::make_shared<step_facts>();
-  step_facts& all = *made;
-  const time_ns end = time_range_of(*of_).end;
-  const auto take = [&](trace::process_id process, step_list found) {
+std::shared_ptr<const index::step_facts> recording_scan::steps() const {
+  auto made = std::make_shared<index::step_facts>();
+  index::step_facts& all = *made;
+  const time_ns end = index::time_range_of(*of_).end;
+  const auto take = [&](trace::process_id process, index::step_list found) {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
   for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
@@ -429,51 +429,51 @@ time_ns recording_scan::steps_settled_until() const {
 const recording_scan::births* recording_scan::births_for_pattern(trace::process_id process) const {
   const auto known = births_.find(process);
   if (known == births_.end()) return nullptr;
-  for (const trace::layer layer : pattern_layers) {
+  for (const trace::layer layer : index::pattern_layers) {
     const auto of = known->second.layers.find(layer);
-    if (of != known->second.layers.end() && of->second.count >= least_pattern_blocks) return &of->second;
+    if (of != known->second.layers.end() && of->second.count >= index::min_pattern_blocks) return &of->second;
   }
   return nullptr;
 }
 
-/// Like `memory_use::infer_deaths`.
+/// Infers lost frees, as `memory_use::infer_deaths` does.
 void recording_scan::infer_deaths(trace::process_id process, std::span<const loss_checkpoint> checkpoints,
-                                  std::span<block_record> blocks) const {
+                                  std::span<index::block_record> blocks) const {
   for (const loss_checkpoint& each : checkpoints) {
     if (each.about.process != process) continue;
     const time_ns time = bounded(each.about.time);
-    const auto is_later = [&](const block_record& block) { return !block.freed() && block.born < time; };
+    const auto is_later = [&](const index::block_record& block) { return !block.freed() && block.born < time; };
     if (std::none_of(blocks.begin(), blocks.end(), is_later)) continue;
     const auto listed = listed_by(std::span(&each, 1), [] { return true; });
-    if (!listed) continue;  // It was readable before. Later passes report this.
+    if (!listed) continue;  // The chunks were readable before. Later passes report this.
     const std::vector<trace::block_id>& live = listed->front().live;
-    for (block_record& block : blocks)
+    for (index::block_record& block : blocks)
       if (is_later(block) && !std::binary_search(live.begin(), live.end(), block.id)) block.died = time;
   }
 }
 
-step_list recording_scan::steps_of(trace::process_id process, const births* of,
-                                   std::span<const loss_checkpoint> checkpoints, time_ns end) const {
-  std::vector<block_record> blocks;
-  std::vector<const block_record*> in_order;
+index::step_list recording_scan::steps_of(trace::process_id process, const births* of,
+                                          std::span<const loss_checkpoint> checkpoints, time_ns end) const {
+  std::vector<index::block_record> blocks;
+  std::vector<const index::block_record*> in_order;
   if (of != nullptr)
     for (const birth& each : of->last) blocks.push_back(each.as_block());
   in_order.reserve(blocks.size());
-  for (const block_record& block : blocks) in_order.push_back(&block);
+  for (const index::block_record& block : blocks) in_order.push_back(&block);
   infer_deaths(process, checkpoints, blocks);
   const auto launches = of == nullptr ? marks_.launches_of(process) : marks_.launches_of(process, of->steps.from());
   const auto kernels = marks_.kernels_of(process);
   const auto times = marks_.kernel_times_of(process);
-  const step_evidence by{process, in_order, launches, kernels, times, clues_, tables_, end};
-  return of == nullptr ? infer_steps(by) : of->steps.with_rest(by);
+  const index::step_evidence by{process, in_order, launches, kernels, times, clues_, tables_, end};
+  return of == nullptr ? index::infer_steps(by) : of->steps.with_rest(by);
 }
 
-unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed) {
-  unsectioned_facts made;
+metrics::unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed) {
+  metrics::unsectioned_facts made;
   made.events = known.events();
   made.warnings = known.unreadable();
   if (const std::uint64_t all = known.malformed() + malformed; all > 0)
-    made.warnings.push_back(words_of_malformed(all));
+    made.warnings.push_back(index::words_of_malformed(all));
   made.messages = known.messages();
   made.faults = known.faults().faults();
   made.memories = known.memories();
@@ -482,4 +482,4 @@ unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_
   return made;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -14,11 +14,10 @@
 
 #include "core/base/id_lookup.hpp"
 #include "core/base/id_set.hpp"
-#include "core/figures/figures_builder.hpp"
 #include "core/index/boundary_samples.hpp"
 #include "core/index/chunk_index.hpp"
 #include "core/index/event_span.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/index/memory/faults.hpp"
 #include "core/index/memory/shared_memory.hpp"
@@ -28,14 +27,17 @@
 #include "core/index/work/copy_contents.hpp"
 #include "core/index/work/steps.hpp"
 #include "core/index/work/training_steps.hpp"
+#include "core/metrics/metrics_builder.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Collects what must be known of the whole recording before its sections can be summarized, from all rows once in file
-/// order: while they are written, or by reading them. Memory does not grow with the number of blocks, copies or kernels, but with steps, tags and imports,
-/// with copies whose content was hashed, and with checkpoints.
-namespace sluice::analysis {
-
+/// Collects facts about a whole recording that are needed before its sections can be summarized. Takes each row once,
+/// in file order, while it is written or by reading the file. Memory does not grow with the number of blocks, copies or
+/// kernels, but with steps, tags, imports, copies whose content was hashed, and checkpoints.
+namespace sluice::index {
 class step_facts;
+}
+
+namespace sluice::summary {
 
 class recording_scan {
  public:
@@ -44,40 +46,40 @@ class recording_scan {
   explicit recording_scan(
       const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
 
-  /// Goes on with `grown`, a later snapshot of the file of the one before, which may end then; it must outlive this. With
+  /// Continues with `grown`, a later snapshot of the same file, which must outlive this; the last one need not. With
   /// `recording_scan(tables)`, that must be the tables of `grown`. O(new rows).
   void go_on(const trace::snapshot& grown, const std::function<bool()>& wanted);
 
   /// A scan of a recording while it is written: call `add` and `end_chunk` for the rows of each chunk of events in file
   /// order, then `look_at`; after that, all other functions, or more rows and `look_at` again. `tables`, those of the
-  /// recording, must outlive this. They may grow meanwhile, but must define what an event refers to before the event is added.
+  /// recording, must outlive this. They may grow, but must have the rows to which an event refers before it is added.
   explicit recording_scan(const trace::tables& tables);
   template <class Row>
   void add(const Row& row);
   template <class Row>
   void end_chunk();
-  /// `written` is the recording so far, which must outlive this, or last until the next call. Returns false if its chunks
-  /// are not those that were added: then this is of no use. O(chunks since the last call + births).
+  /// `written` is the recording so far. It must exist until the next call or outlive this. Returns false if its chunks
+  /// are not those that were added: then this is unusable. O(chunks since the last call + births).
   [[nodiscard]] bool look_at(const trace::snapshot& written);
 
   [[nodiscard]] const trace::snapshot& trace() const { return *of_; }
-  [[nodiscard]] const chunk_index& chunks() const { return chunks_; }
+  [[nodiscard]] const index::chunk_index& chunks() const { return chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// Errors of the chunks that could not be read, as text.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
   /// Number of rows (kernels, copies, calls, ...) that end before they begin.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
   /// The messages that the recording stores, in file order.
-  [[nodiscard]] const std::vector<recorded_message>& messages() const { return messages_; }
-  [[nodiscard]] const copy_contents& contents() const { return contents_; }
+  [[nodiscard]] const std::vector<index::recorded_message>& messages() const { return messages_; }
+  [[nodiscard]] const index::copy_contents& contents() const { return contents_; }
   /// By process: each (device, layer, kind) of its blocks that always reside in device memory.
-  [[nodiscard]] const std::map<trace::process_id, std::set<memory_key>>& memories() const { return memories_; }
-  [[nodiscard]] const fault_index& faults() const { return faults_; }
-  [[nodiscard]] const analysis::import_owners& import_owners() const { return import_owners_; }
+  [[nodiscard]] const std::map<trace::process_id, std::set<index::memory_key>>& memories() const { return memories_; }
+  [[nodiscard]] const index::fault_index& faults() const { return faults_; }
+  [[nodiscard]] const index::import_owners& import_owners() const { return import_owners_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
-  /// The lowest id of an allocation of which a row has told the category since the last call; `UINT64_MAX`: of none.
+  /// The lowest allocation id for which a row gave the category since the last call; `UINT64_MAX` if none.
   [[nodiscard]] std::uint64_t take_lowest_tagged() { return std::exchange(lowest_tagged_, UINT64_MAX); }
-  [[nodiscard]] const process_clues& clues() const { return clues_; }
+  [[nodiscard]] const index::process_clues& clues() const { return clues_; }
   /// For each block without an allocation row: the first checkpoint row that lists it.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
   /// A checkpoint (list of live blocks) after allocations or frees were lost. The list is in chunks [first, last].
@@ -90,52 +92,52 @@ class recording_scan {
   [[nodiscard]] std::vector<loss_checkpoint> loss_checkpoints() const;
   /// Returns the blocks listed by each of `checkpoints`. Reads their chunks again. Returns nothing if a chunk cannot be
   /// read, or once `wanted`, called before each chunk, returns false. O(rows in the chunks).
-  [[nodiscard]] std::optional<std::vector<complete_checkpoint>> listed_by(std::span<const loss_checkpoint> checkpoints,
-                                                                          const std::function<bool()>& wanted) const;
+  [[nodiscard]] std::optional<std::vector<index::complete_checkpoint>> listed_by(
+      std::span<const loss_checkpoint> checkpoints, const std::function<bool()>& wanted) const;
   /// The blocks with a free row; nothing if a chunk cannot be read or `wanted` returned false. Rereads frees: O(frees).
   [[nodiscard]] std::optional<id_set> freed(const std::function<bool()>& wanted) const;
-  /// True if a row records the block's birth.
+  /// True if an allocation row or a checkpoint records when the block was allocated.
   [[nodiscard]] bool is_born(trace::block_id block) const {
     return allocated_.contains(raw(block)) || in_checkpoints_.contains(raw(block));
   }
   /// Number of touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
-  /// For each block that nodes of CUDA graphs use: which graph and nodes.
-  [[nodiscard]] std::vector<block_graph_use> graphs() const;
+  /// For each block that nodes of CUDA graphs use: the graph and the nodes.
+  [[nodiscard]] std::vector<index::block_graph_use> graphs() const;
   /// Pools that contain driver-layer blocks.
   [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
   /// The first sample of each counter, pool and device.
   [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
-  /// Finds the steps of all processes. Those that must be inferred from allocations have been, but for the last ones, as rows
-  /// were added. Where many processes have many blocks, each is inferred from fewer at a time (`step_window`).
-  [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
-  /// The time before which `steps` will hardly change as the recording goes on. Steps that are inferred from blocks are settled
-  /// window by window, so it is some 100,000 blocks ago; a window is not waited for where a process has very few blocks, or has ended.
+  /// Finds the steps of all processes. Steps inferred from allocations are found as rows are added, except the last.
+  /// If many processes have many blocks, each inference uses fewer blocks (`step_window`).
+  [[nodiscard]] std::shared_ptr<const index::step_facts> steps() const;
+  /// The time before which `steps` will rarely change as the recording grows. Steps inferred from blocks settle window
+  /// by window, so it is about 100,000 blocks ago. Processes with very few blocks, or that have ended, do not delay it.
   [[nodiscard]] time_ns steps_settled_until() const;
 
  private:
   struct birth {
     time_ns born = 0;
-    std::uint64_t order = 0;  ///< Order in the file.
+    std::uint64_t order = 0;  ///< Position in the file.
     trace::block_id block{};
     trace::stack_id stack{};
     trace::thread_id thread{};
     std::uint64_t bytes = 0;
     time_ns died = trace::unknown_time;
-    [[nodiscard]] block_record as_block() const;
+    [[nodiscard]] index::block_record as_block() const;
   };
-  /// Births in a layer from which steps are to be inferred yet.
+  /// Allocations in a layer from which steps will be inferred.
   struct births {
     std::uint64_t count = 0;
     std::vector<birth> last;
-    steps_in_windows steps;
+    index::steps_in_windows steps;
   };
   struct births_of_process {
     std::map<trace::layer, births> layers;
-    std::uint64_t highest = 0;                               ///< Id of a block.
-    std::vector<std::pair<trace::block_id, time_ns>> frees;  ///< That births were not told of yet.
-    /// Puts births in order of time, and tells them of frees. O(births) if they came nearly in that order.
+    std::uint64_t highest = 0;                               ///< A block id.
+    std::vector<std::pair<trace::block_id, time_ns>> frees;  ///< Not yet assigned to births.
+    /// Sorts births by time and assigns frees to them. O(births) if they are nearly sorted.
     void settle();
   };
   template <class Row>
@@ -147,7 +149,7 @@ class recording_scan {
     if constexpr (requires { row.end; })
       if (row.end != trace::unknown_time && bounded(row.end) < bounded(row.time)) ++malformed_;
   }
-  void take(const trace::loss_event& row) { note(row, losses_); }
+  void take(const trace::loss_event& row) { index::note(row, losses_); }
   void take(const trace::checkpoint_event& row);
   void take(const trace::alloc_event& row);
   void take(const trace::free_event& row);
@@ -169,52 +171,52 @@ class recording_scan {
   template <class Fill>
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
   void infer_deaths(trace::process_id process, std::span<const loss_checkpoint> checkpoints,
-                    std::span<block_record> blocks) const;
+                    std::span<index::block_record> blocks) const;
   /// The readable chunks with rows of a type.
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
-  /// Infers steps while there are blocks for a window.
+  /// Infers steps while there are enough blocks for a window.
   void infer_steps_of(trace::process_id process, births_of_process& all, births& of);
   void finish_steps_of(trace::process_id process, births_of_process& all, time_ns end);
   void keep_births_within_bounds();
-  /// True if no more births of the process will come.
+  /// True if the process will have no more allocations.
   [[nodiscard]] bool has_ended(const trace::process_row& process) const {
     return process.end != trace::unknown_time && bounded(process.end) < newest_birth_;
   }
-  /// Those from which steps are inferred; null: there are too few.
+  /// The births from which steps are inferred; null if there are too few.
   [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
-  [[nodiscard]] step_list steps_of(trace::process_id process, const births* of,
-                                   std::span<const loss_checkpoint> checkpoints, time_ns end) const;
+  [[nodiscard]] index::step_list steps_of(trace::process_id process, const births* of,
+                                          std::span<const loss_checkpoint> checkpoints, time_ns end) const;
 
   const trace::tables& tables_;
   const trace::snapshot* of_ = nullptr;  ///< Null before `look_at`.
-  std::size_t next_chunk_ = 0;           ///< That `go_on` has not taken, or `look_at` not seen.
-  chunk_index chunks_;
-  std::size_t chunk_ = 0;  ///< The chunk being read; of rows that are added, its number among those of events.
-  chunk_reach reach_;      ///< Of its rows so far.
+  std::size_t next_chunk_ = 0;           ///< The next chunk for `go_on` or `look_at`.
+  index::chunk_index chunks_;
+  std::size_t chunk_ = 0;     ///< The chunk being read; for added rows, its number among event chunks.
+  index::chunk_reach reach_;  ///< Of the rows of `chunk_` so far.
   std::uint32_t rows_ = 0;
-  std::vector<trace::transfer_event> transfers_;  ///< Among its rows.
+  std::vector<trace::transfer_event> transfers_;  ///< Among the rows of `chunk_`.
   struct added_chunk {
     trace::row_type type{};
     std::uint32_t rows = 0;
-    chunk_reach reach;
+    index::chunk_reach reach;
   };
-  std::vector<added_chunk> added_;    ///< Since the last `look_at`.
-  std::vector<std::size_t> numbers_;  ///< In the file, of the chunks that were added before.
-  bool reads_ = false;                ///< Rows are read from the file, not added.
-  bool other_chunks_ = false;         ///< `look_at` has found others than were added.
-  bool unnumbered_ = false;           ///< An added row had no id.
+  std::vector<added_chunk> added_;    ///< Chunks since the last `look_at`.
+  std::vector<std::size_t> numbers_;  ///< Numbers in the file of the chunks added before.
+  bool reads_ = false;                ///< True if rows are read from the file, not added.
+  bool other_chunks_ = false;         ///< True if `look_at` has found chunks that were not added.
+  bool unnumbered_ = false;           ///< True if an added row had no id.
   std::uint64_t events_ = 0;
   std::vector<std::string> unreadable_;
   std::uint64_t malformed_ = 0;
-  std::vector<recorded_message> messages_;
-  copy_contents contents_;
-  std::map<trace::process_id, std::set<memory_key>> memories_;
-  fault_index faults_;
-  analysis::import_owners import_owners_;
+  std::vector<index::recorded_message> messages_;
+  index::copy_contents contents_;
+  std::map<trace::process_id, std::set<index::memory_key>> memories_;
+  index::fault_index faults_;
+  index::import_owners import_owners_;
   std::unordered_map<std::uint64_t, trace::string_id> categories_;
   std::uint64_t lowest_tagged_ = UINT64_MAX;
-  process_clues clues_;
-  step_marks marks_;
+  index::process_clues clues_;
+  index::step_marks marks_;
   id_set allocated_;
   id_set in_checkpoints_;  ///< Blocks that a checkpoint lists before any allocation row.
   std::vector<trace::live_block_event> only_in_checkpoints_;
@@ -223,29 +225,29 @@ class recording_scan {
     bool seen = false;
     std::size_t blocks = 0;
   };
-  first_losses losses_;
+  index::first_losses losses_;
   std::map<trace::event_id, listed_blocks> checkpoints_;
   std::uint64_t touches_ = 0;
-  touch_index graph_touches_;  ///< Only touches by graph nodes.
+  index::touch_index graph_touches_;  ///< Only touches by graph nodes.
   std::set<trace::pool_id> with_segments_;
   std::set<trace::device_id> with_kernels_;
   std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
   std::map<trace::process_id, births_of_process> births_;
-  std::size_t births_kept_ = 0;  ///< Number of births kept, of all processes.
-  std::size_t most_births_;      ///< More are too many.
+  std::size_t births_kept_ = 0;  ///< Number of births kept for all processes.
+  std::size_t max_births_;       ///< The maximum of `births_kept_`.
   time_ns newest_birth_ = -latest_time;
-  std::size_t frees_kept_ = 0;  ///< Number of frees that births were not told of, of all processes.
-  step_window window_;          ///< Halved when all births are too many.
+  std::size_t frees_kept_ = 0;  ///< Number of unassigned frees of all processes.
+  index::step_window window_;   ///< Halved when there are too many births in total.
 };
 
-/// What figures need of the whole recording. `malformed`: the rows that the pass over its sections counted. `known` must outlive
-/// the result.
-[[nodiscard]] unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed);
+/// The facts about the whole recording that metrics need. `malformed`: the count of the pass over the sections. `known`
+/// must outlive the result.
+[[nodiscard]] metrics::unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed);
 
 template <class Row>
 void recording_scan::add(const Row& row) {
-  if (rows_++ == 0) reach_ = reach_of_no_rows<Row>(chunk_);
-  add_to_reach(reach_, row);
+  if (rows_++ == 0) reach_ = index::reach_of_no_rows<Row>(chunk_);
+  index::add_to_reach(reach_, row);
   if constexpr (std::is_same_v<Row, trace::transfer_event>) transfers_.push_back(row);
   unnumbered_ = unnumbered_ || row.id == trace::event_id::none;
   take(row);
@@ -263,4 +265,4 @@ void recording_scan::end_chunk() {
   ++chunk_;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

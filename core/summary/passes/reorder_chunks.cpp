@@ -10,36 +10,38 @@
 #include <vector>
 
 #include "core/base/sort_runs.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/index/event_span.hpp"
 #include "core/summary/passes/recording_scan.hpp"
-#include "core/timeline/time_range.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Fewer rows of a type than this wait for those of the next section, and are not split by whether they extend beyond
-/// it: such a chunk is read quickly anyway, and its header and columns would be a large part of it.
+/// If a row type has fewer rows than this in a section, the rows wait for those of the next section, and are not split
+/// by whether they extend beyond the section. A chunk with so few rows is read quickly anyway, and its header and
+/// columns would be a large part of it.
 constexpr std::size_t few_rows = 256;
-/// Rows of one type in memory.
+/// The maximum number of rows of one type in memory.
 constexpr std::size_t most_waiting = std::size_t{1} << 17;
 
 constexpr std::size_t parts_of(std::size_t whole, std::size_t part) { return (whole + part - 1) / part; }
 
-/// Where rows go.
+/// The places to which rows are written.
 struct destination {
   trace::file_writer& file;
-  recording_scan* scan = nullptr;  ///< Gets the events too.
+  recording_scan* scan = nullptr;  ///< Also receives the events; may be null.
 };
 
-/// One type of row being copied from one file to another.
+/// Copies the rows of one type from one file to another.
 class moved_kind {
  public:
   virtual ~moved_kind() = default;
   void add_chunk(std::size_t chunk) { chunks_.push_back(chunk); }
 
-  /// Called when chunks were added.
+  /// Called when chunks of this type were added.
   virtual void grown(const trace::snapshot&) {}
-  /// What is written: the rows that begin before the end of a section, unless they are few; all of these; or all that there are.
+  /// Which rows are written: those that begin before the end of a section, unless there are only a few; all of these;
+  /// or all remaining rows.
   enum class due : std::uint8_t { many, all, last };
   /// Writes rows up to `end`, the end of a section. Calls `goes_on` before reading each chunk, because without sections
   /// everything is moved in one call.
@@ -52,7 +54,7 @@ class moved_kind {
   }
 
   std::vector<std::size_t> chunks_;
-  std::size_t next_ = 0;  ///< The next of `chunks_` to read.
+  std::size_t next_ = 0;  ///< Index in `chunks_` of the next chunk to read.
 };
 
 template <class Row>
@@ -88,7 +90,8 @@ class moved_events final : public moved_kind {
       return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
     };
     std::size_t coming = waiting();
-    // At most what a writer puts into a chunk: the row count in the index is only checked when the chunk is read.
+    // Reserve at most as many rows as a writer puts into a chunk, because the row count in the chunk index is checked
+    // only when the chunk is read.
     for (std::size_t i = next_; is_due(i) && coming < most_waiting; ++i)
       coming += std::min<std::size_t>(from.chunks()[chunks_[i]].rows, to.file.options().rows_per_chunk);
     rows_.reserve(written_ + coming);
@@ -102,7 +105,7 @@ class moved_events final : public moved_kind {
     const std::size_t before = last ? waiting() : count_before(end);
     if (before == 0 || (before < few_rows && which == due::many)) return {};
     auto written = write_first(before, end, to);
-    if (last) rows_ = read_ = std::vector<Row>();  // Free the memory for the next type.
+    if (last) rows_ = read_ = std::vector<Row>();  // Free the memory, because the next type needs it.
     return written;
   }
 
@@ -127,11 +130,11 @@ class moved_events final : public moved_kind {
       const auto earlier = [](const Row& a, const Row& b) {
         return std::pair(bounded(a.time), raw(a.id)) < std::pair(bounded(b.time), raw(b.id));
       };
-      timeline::sort_runs(first_waiting(), rows_.end(), earlier);
+      sort_runs(first_waiting(), rows_.end(), earlier);
     }
   }
 
-  /// Types that keep their order count completely.
+  /// In types that keep their order, all rows are due.
   [[nodiscard]] std::size_t count_before(time_ns end) {
     if constexpr (!in_order_of_time) return waiting();
     const auto behind =
@@ -147,14 +150,14 @@ class moved_events final : public moved_kind {
       written = write(rows, to, [](const Row&) { return true; });
     } else {
       const auto stays_inside = [&](const Row& row) {
-        const auto [first, last] = times_of(row);
+        const auto [first, last] = index::times_of(row);
         return first >= begin_ && last < end;
       };
       written = write(rows, to, stays_inside);
       if (written) written = write(rows, to, [&](const Row& row) { return !stays_inside(row); });
     }
     written_ += count;
-    // Rarely, because many rows may wait for a long time.
+    // This is done rarely, because many rows may wait for a long time.
     if (2 * written_ >= rows_.size()) {
       rows_.erase(rows_.begin(), first_waiting());
       written_ = 0;
@@ -184,10 +187,10 @@ class moved_events final : public moved_kind {
     return end_chunk();
   }
 
-  std::vector<Row> rows_;  ///< Waiting from `written_` on; in order if `sorted_`.
+  std::vector<Row> rows_;  ///< The rows that still wait start at `written_`. Sorted if `sorted_` is true.
   std::size_t written_ = 0;
   bool sorted_ = true;
-  time_ns begin_ = -latest_time;  ///< Rows that begin earlier are written.
+  time_ns begin_ = -latest_time;  ///< All rows that begin before this time have been written.
   std::vector<Row> read_;
 };
 
@@ -213,7 +216,7 @@ using moved_kinds = std::map<trace::row_type, std::unique_ptr<moved_kind>>;
 struct reordering::state {
   destination to;
   moved_kinds tables, events;
-  std::size_t known = 0;  ///< Chunks.
+  std::size_t known = 0;  ///< Number of chunks known so far.
 
   result<void> move(const trace::snapshot& from, time_ns end, moved_kind::due which,
                     const std::function<bool()>& goes_on) {
@@ -266,4 +269,4 @@ result<void> reorder_chunks(const trace::snapshot& from, std::span<const trace::
   return moves.move_rest(from, goes_on);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

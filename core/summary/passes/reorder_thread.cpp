@@ -10,13 +10,14 @@
 #include "core/base/threads/lower_priority.hpp"
 #include "core/summary/passes/planned_sections.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// A recording of more than this many rounds is looked at less often.
+/// If a recording takes more rounds than this, it is read less often.
 constexpr std::uint64_t rounds = 32;
-/// Each look copies the tables. With more rows in them, that would cost more than it saves at the end.
-constexpr std::size_t most_table_rows = std::size_t{1} << 20;
+/// Each round copies the tables. If these have more rows than this, the copies would cost more than they save at the
+/// end.
+constexpr std::size_t max_table_rows = std::size_t{1} << 20;
 
 bool has_name(const trace::file_writer& file) { return !file.path().starts_with("/proc/self/fd/"); }
 
@@ -26,10 +27,10 @@ std::size_t rows_in(const trace::tables& tables) {
 
 }  // namespace
 
-void reorder_thread::look(const trace::file_writer& file) {
-  if (given_up_ || stopping_ || file.events() < options_.least_events) return;
+void reorder_thread::poll(const trace::file_writer& file) {
+  if (given_up_ || stopping_ || file.events() < options_.min_events) return;
   const std::uint64_t round = std::clamp(file.events() / rounds, options_.events_a_round,
-                                         std::max(options_.events_a_round, options_.most_events_a_round));
+                                         std::max(options_.events_a_round, options_.max_events_a_round));
   if (file.events() - looked_at_ < round) return;
   looked_at_ = file.events();
   if (!std::exchange(begun_, true)) begin(file);
@@ -80,12 +81,12 @@ void reorder_thread::work() {
     while (opened && is_due()) {
       const auto begin = steady::now();
       if (!go_on_with(**opened)) break;
-      // It rests for half as long as it worked: with the writer, it takes no more than a core.
+      // Rest for half as long as the work took. The thread and the writer together take at most one core.
       const auto end = steady::now();
       std::unique_lock lock(mutex_);
       changed_.wait_until(lock, end + (end - begin) / 2, [this] { return stopping_.load(); });
     }
-  } catch (const std::exception&) {  // No memory.
+  } catch (const std::exception&) {  // Out of memory.
     given_up_ = true;
   }
   if (given_up_) copy_.reset();
@@ -96,7 +97,7 @@ trace::time_ns reorder_thread::newest_time(const trace::snapshot& now) {
   return newest_;
 }
 
-/// Waits until there is more, or until the end: false.
+/// Waits until there is more to do; returns false if the thread must stop.
 bool reorder_thread::is_due() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopping_ || due_; });
@@ -107,13 +108,13 @@ bool reorder_thread::is_due() {
 bool reorder_thread::go_on_with(trace::file& growing) {
   std::error_code none;
   const auto room = std::filesystem::space(std::filesystem::path(path_).parent_path(), none);
-  if (none || room.available < options_.least_room) given_up_ = true;
+  if (none || room.available < options_.min_room) given_up_ = true;
   if (given_up_ || !growing.refresh()) {
     given_up_ = true;
     return false;
   }
   auto now = growing.latest();
-  if (!now->warnings().empty() || rows_in(now->tables()) > most_table_rows) given_up_ = true;
+  if (!now->warnings().empty() || rows_in(now->tables()) > max_table_rows) given_up_ = true;
   if (given_up_) return false;
   const trace::time_ns over = newest_time(*now) - options_.waits_for_late_rows;
   const auto grown = copy_->grow(std::move(now), over, [this] { return !stopping_; });
@@ -122,4 +123,4 @@ bool reorder_thread::go_on_with(trace::file& growing) {
   return grown.has_value();
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

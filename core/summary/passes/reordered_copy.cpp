@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/summary/passes/planned_sections.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
 result<std::unique_ptr<reordered_copy>> reordered_copy::beside(const trace::file_writer& of, double section_events) {
   auto made = of.create_beside();
@@ -19,7 +19,7 @@ reordered_copy::reordered_copy(trace::file_writer to, std::string of, double sec
 
 result<void> reordered_copy::grow(std::shared_ptr<const trace::snapshot> so_far, time_ns until,
                                   const std::function<bool()>& goes_on) {
-  if (time_range_of(*so_far).length() <= 0) return {};
+  if (index::time_range_of(*so_far).length() <= 0) return {};
   const auto next = next_sections(*so_far, section_events_, sections_, until);
   sections_.insert(sections_.end(), next.begin(), next.end());
   if (sections_.empty() || sections_.back().end <= moved_until_) return {};
@@ -37,14 +37,14 @@ result<void> reordered_copy::grow(std::shared_ptr<const trace::snapshot> so_far,
 
 void reordered_copy::sum_up_so_far(const std::function<bool()>& wanted) {
   if (!scanned_ || !sums_.is_due(sections_.size())) return;
-  if (look() && scanned_) {
+  if (snapshot() && scanned_) {
     sums_.go_on(sections_, wanted);
   } else {
     sums_.give_up();
   }
 }
 
-result<std::shared_ptr<const trace::snapshot>> reordered_copy::look() {
+result<std::shared_ptr<const trace::snapshot>> reordered_copy::snapshot() {
   if (!reader_) {
     auto opened = trace::file::open(to_.path(), {.for_its_writer = true});
     if (!opened) return tl::unexpected(opened.error());
@@ -81,4 +81,4 @@ result<void> reordered_copy::complete(const trace::snapshot& whole, const std::f
   return moves_.move_rest(whole, goes_on);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/id_set.hpp"
-#include "core/base/threads/crew.hpp"
+#include "core/base/threads/thread_pool.hpp"
 #include "core/index/chunk_index.hpp"
 #include "core/index/section_index.hpp"
 #include "core/index/tensor_facts.hpp"
@@ -22,14 +22,14 @@
 #include "core/summary/passes/section_work.hpp"
 #include "core/summary/sections/boundary_blocks.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Sections that are read ahead. Where they are large, as of many processes, one takes much memory.
-constexpr std::size_t most_read_ahead = 2;
+/// Number of sections to read ahead; fewer if they are large, as with many processes, because they take much memory.
+constexpr std::size_t max_read_ahead = 2;
 constexpr std::uint64_t large_section = 200'000;  ///< In events.
 
-/// The threads of the crew: two read the uses of blocks, section after section by turns, one reads the work.
+/// Threads of the pool: two take turns reading the uses of blocks of a section, one reads the work.
 constexpr std::size_t use_readers = 2;
 
 }  // namespace
@@ -39,12 +39,12 @@ class section_pass::state {
   state(const recording_scan& known, const section_pass_options& options)
       : known_(known), options_(options), work_(known) {}
 
-  void begin(std::shared_ptr<const step_facts> steps, section_writer& into, const std::function<bool()>& wanted,
+  void begin(std::shared_ptr<const index::step_facts> steps, section_writer& into, const std::function<bool()>& wanted,
              const std::function<bool()>& goes_on) {
     into_ = &into;
     begins_ = into.begins();
     if (next_ > 0) revised_ = revised_ || !is_judged_alike(*steps);
-    span_ = time_range_of(of());
+    span_ = index::time_range_of(of());
     wanted_ = &wanted;
     goes_on_ = &goes_on;
     steps_ = std::move(steps);
@@ -52,13 +52,13 @@ class section_pass::state {
       return judge_ ? std::pair(judge_->names_operators(), judge_->uses_known()) : std::pair(false, false);
     };
     const auto evidence_before = evidence();
-    judge_.emplace(category_evidence{known_.clues(), steps_->lists(), known_.category_tags(), of().tables(), span_,
-                                     known_.touches() > 0});
+    judge_.emplace(index::category_evidence{known_.clues(), steps_->lists(), known_.category_tags(), of().tables(),
+                                            span_, known_.touches() > 0});
     revised_ = revised_ || (next_ > 0 && evidence() != evidence_before);
     first_samples_ = known_.first_samples();
     std::erase_if(first_samples_, [](const auto& row) { return row.what == trace::sampled_thing::counter; });
-    auto whole = std::make_shared<recording_facts>();
-    whole->chunks = std::make_shared<const chunk_index>(known_.chunks());
+    auto whole = std::make_shared<index::recording_facts>();
+    whole->chunks = std::make_shared<const index::chunk_index>(known_.chunks());
     whole->graphs = known_.graphs();
     whole->touches = known_.touches();
     whole->steps = steps_;
@@ -78,10 +78,10 @@ class section_pass::state {
 
   bool go_until(std::size_t behind) {
     if (!find_freed(behind)) return false;
-    crew threads(options_.several_cores ? use_readers + 1 : 0);
+    thread_pool threads(options_.several_cores ? use_readers + 1 : 0);
     std::deque<parts> coming;
     for (std::size_t next = next_; next_ < behind; ++next_) {
-      for (; next < behind && next <= next_ + most_ahead(); ++next) coming.push_back(read(next, threads));
+      for (; next < behind && next <= next_ + max_ahead(); ++next) coming.push_back(read(next, threads));
       parts now = std::move(coming.front());
       coming.pop_front();
       if (!(*wanted_)() || !go_through(next_, now)) return false;
@@ -93,7 +93,7 @@ class section_pass::state {
   [[nodiscard]] std::uint64_t highest_judged() const { return highest_judged_; }
   void set_several_cores(bool several) { options_.several_cores = several; }
 
-  /// For a copy that goes on to the end: it notes what it takes blocks for that were born before the sections that follow.
+  /// For a copy that continues to the end: records its assumptions about blocks allocated before the next section.
   void assume_from_here() { assumes_before_ = begins_[next_]; }
 
   [[nodiscard]] bool revised() const {
@@ -117,41 +117,41 @@ class section_pass::state {
     into_->add_blocks(kept_);
     work_.write_open_slices(*into_);
     samples_.settle(of().tables());
-    into_->add_first_and_highest(first_and_highest_samples(samples_, work_.take_counters()));
+    into_->add_first_and_highest(index::first_and_highest_samples(samples_, work_.take_counters()));
     return {true, facts(), malformed_};
   }
 
  private:
-  /// What later rows say about a block that was already finished.
+  /// Data from later rows about a block that was already finished.
   struct late_word {
-    uses_so_far uses;
+    index::uses_so_far uses;
     bool disputed = false;
   };
-  /// What a block was taken for that outlived the sections so far.
+  /// The assumed category and last use of a block that outlives the sections so far.
   struct assumption {
-    category what = category::none;
+    index::category what = index::category::none;
     time_ns last_use = trace::unknown_time;
     bool idle = false;  ///< Its last use was in these sections, if it had any.
     [[nodiscard]] bool holds(const assumption& now) const {
       return what == now.what && (!idle || last_use == now.last_use);
     }
   };
-  /// What is read of a section apart from its blocks. Null or nothing if a row could not be read.
+  /// The data of a section except its blocks. Null or nothing if a row could not be read.
   struct parts {
-    std::future<std::unique_ptr<section_index>> uses;
+    std::future<std::unique_ptr<index::section_index>> uses;
     std::future<std::optional<std::vector<trace::last_sample_row>>> work;
   };
 
   [[nodiscard]] const trace::snapshot& of() const { return known_.trace(); }
 
-  /// False if what blocks of the sections so far were judged by is other than it was.
-  [[nodiscard]] bool is_judged_alike(const step_facts& steps) const {
+  /// False if the facts from which blocks of the sections so far got their categories have changed.
+  [[nodiscard]] bool is_judged_alike(const index::step_facts& steps) const {
     const time_ns until = next_ < begins_.size() ? begins_[next_] : latest_time;
     return known_.loss_checkpoints().empty() && known_.only_in_checkpoints().size() == born_in_checkpoints_ &&
            judged_alike(verdicts_, known_.clues().verdicts()) && steps_->begin_alike(steps, until);
   }
 
-  /// Blocks that are freed anywhere are needed if there are checkpoints in the sections before `behind`.
+  /// Finds all blocks with a free row, if checkpoints in the sections before `behind` require them. False if stopped.
   bool find_freed(std::size_t behind) {
     const auto first = checkpoints_.lower_bound(next_);
     if (freed_known_ || first == checkpoints_.end() || first->first >= behind) return true;
@@ -161,13 +161,13 @@ class section_pass::state {
     return freed_known_ = true;
   }
 
-  [[nodiscard]] std::size_t most_ahead() const {
+  [[nodiscard]] std::size_t max_ahead() const {
     if (!options_.several_cores) return 0;
-    return known_.events() > large_section * begins_.size() ? 1 : most_read_ahead;
+    return known_.events() > large_section * begins_.size() ? 1 : max_read_ahead;
   }
 
-  /// Begins to read a section: on other threads, or when it is asked for.
-  [[nodiscard]] parts read(std::size_t section, crew& threads) {
+  /// Starts to read a section: on other threads, or, with one core, when the result is requested.
+  [[nodiscard]] parts read(std::size_t section, thread_pool& threads) {
     const auto start = [&](std::size_t thread, auto work) {
       return options_.several_cores ? threads.start(thread, std::move(work))
                                     : std::async(std::launch::deferred, std::move(work));
@@ -176,20 +176,21 @@ class section_pass::state {
             start(use_readers, [this, section] { return work_.go_through(section, *goes_on_); })};
   }
 
-  [[nodiscard]] std::unique_ptr<section_index> read_part(section_facts about) const {
-    auto part = std::make_unique<section_index>(std::move(about));
+  [[nodiscard]] std::unique_ptr<index::section_index> read_part(index::section_facts about) const {
+    auto part = std::make_unique<index::section_index>(std::move(about));
     if (!part->absorb(of(), *goes_on_) || !part->is_complete()) part.reset();
     return part;
   }
 
-  [[nodiscard]] std::unique_ptr<section_index> read_uses(std::size_t section) const {
-    return read_part(begin_of(section, section_part::uses, begins_, whole_));
+  [[nodiscard]] std::unique_ptr<index::section_index> read_uses(std::size_t section) const {
+    return read_part(begin_of(section, index::section_part::uses, begins_, whole_));
   }
 
   /// Null if a row could not be read.
-  [[nodiscard]] std::unique_ptr<section_index> read_blocks(std::size_t section, std::vector<block_record> carried,
-                                                           std::span<const trace::last_sample_row> samples) const {
-    section_facts about = begin_of(section, section_part::memory, begins_, whole_);
+  [[nodiscard]] std::unique_ptr<index::section_index> read_blocks(
+      std::size_t section, std::vector<index::block_record> carried,
+      std::span<const trace::last_sample_row> samples) const {
+    index::section_facts about = begin_of(section, index::section_part::memory, begins_, whole_);
     if (const auto born = only_in_checkpoints_.find(section); born != only_in_checkpoints_.end())
       about.births = born->second;
     if (const auto listing = checkpoints_.find(section); listing != checkpoints_.end()) {
@@ -220,9 +221,9 @@ class section_pass::state {
 
   // --- blocks -------------------------------------------------------------------------------------------------------
 
-  void take_blocks(std::size_t section, const memory_use& memory, const touch_index& uses_here) {
-    const std::vector<uses_so_far> uses_before = std::exchange(carried_uses_, {});
-    const auto carry = [&](const block_record& block, const uses_so_far& uses) {
+  void take_blocks(std::size_t section, const index::memory_use& memory, const index::touch_index& uses_here) {
+    const std::vector<index::uses_so_far> uses_before = std::exchange(carried_uses_, {});
+    const auto carry = [&](const index::block_record& block, const index::uses_so_far& uses) {
       carried_.push_back(block);
       carried_uses_.push_back(uses);
     };
@@ -232,9 +233,9 @@ class section_pass::state {
     malformed_ += memory.malformed();
     take_births(births_, run_of(section, begins_), memory);
     for (std::size_t i = 0; i < memory.blocks().size(); ++i) {
-      const block_record& block = memory.blocks()[i];
-      uses_so_far uses = uses_here.so_far(block);
-      if (i < uses_before.size()) uses.add(uses_before[i]);  // Those that were carried come first.
+      const index::block_record& block = memory.blocks()[i];
+      index::uses_so_far uses = uses_here.so_far(block);
+      if (i < uses_before.size()) uses.add(uses_before[i]);  // Blocks carried over from earlier sections come first.
       if (done_.contains(raw(block.id))) {
         late_word& late = late_words_[raw(block.id)];
         late.uses.add(uses);
@@ -256,9 +257,9 @@ class section_pass::state {
     births_.next_section();
     uses_here.for_each_block([&](trace::block_id id) {
       if (memory.known(id)) return;
-      block_record unknown;
+      index::block_record unknown;
       unknown.id = id;
-      const uses_so_far uses = uses_here.so_far(unknown);
+      const index::uses_so_far uses = uses_here.so_far(unknown);
       if (!uses.first.known()) return;
       if (done_.contains(raw(id))) {
         late_words_[raw(id)].uses.add(uses);
@@ -269,22 +270,22 @@ class section_pass::state {
     for (auto& [born, rows] : categories) into_->add_categories(born, rows);
   }
 
-  static void take_births(birth_order& into, time_range run, const memory_use& memory) {
-    for (const block_record& block : memory.blocks())
-      if (block.allocated && holds_tensors(block.layer) && run.holds(block.born)) into.add(block);
+  static void take_births(index::birth_order& into, time_range run, const index::memory_use& memory) {
+    for (const index::block_record& block : memory.blocks())
+      if (block.allocated && index::holds_tensors(block.layer) && run.holds(block.born)) into.add(block);
     into.settle();
   }
 
-  /// Called when all about the block is known, in the section in which it ends.
-  void finish(const block_record& block, const uses_so_far& uses,
+  /// Called in the section in which the block ends, when everything about it is known.
+  void finish(const index::block_record& block, const index::uses_so_far& uses,
               std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     done_.insert(raw(block.id));
     saved_block made{block, {}, uses.all()};
-    made.alone = category_judge::asks_if_alone(block, made.uses) && births_.is_alone(block);
+    made.alone = index::category_judge::asks_if_alone(block, made.uses) && births_.is_alone(block);
     made.category = judge_->of(block, made.uses, made.alone);
     made.disputed = disputed_.contains(raw(block.id));
     const bool keep = is_kept(made, begins_);
-    if (!made.crosses && !made.disputed && made.category.what != category::none)
+    if (!made.crosses && !made.disputed && made.category.what != index::category::none)
       categories[section_of(begins_, block.born)].push_back(category_row_of(made));
     tagged_ = tagged_ || made.category.exact();
     check(made);
@@ -298,9 +299,9 @@ class section_pass::state {
     kept_.push_back(std::move(made));
   }
 
-  /// Compares what was assumed of a block, while it lived, with what is known now.
+  /// Compares the assumptions about a block, made while it was live, with the current facts.
   void check(const saved_block& now) {
-    const block_record& block = now.block;
+    const index::block_record& block = now.block;
     judged_until_ = std::min(judged_until_, judge_->holds_until(block));
     highest_judged_ = std::max(highest_judged_, raw(block.alloc));
     assumption made{now.category.what, now.uses.last.time, false};
@@ -313,11 +314,11 @@ class section_pass::state {
     assumed_now_.emplace(raw(block.id), made);
   }
 
-  /// Writes the kept blocks that were finished before this section, if there are many: later rows hardly say anything
-  /// about them. Where hundreds of processes were recorded, millions of blocks are kept.
+  /// Writes the kept blocks that were finished before this section, if there are many. Later rows rarely concern
+  /// them, and recordings of hundreds of processes have millions of such blocks.
   void write_kept() {
     if (const std::size_t settled = std::exchange(kept_before_, kept_.size());
-        kept_.size() > options_.most_kept && settled > 0) {
+        kept_.size() > options_.max_kept && settled > 0) {
       const auto behind = kept_.begin() + static_cast<std::ptrdiff_t>(settled);
       std::vector<saved_block> written(std::move_iterator(kept_.begin()), std::move_iterator(behind));
       for (const saved_block& each : written) {
@@ -334,7 +335,7 @@ class section_pass::state {
 
   void count(const saved_block& block, std::int64_t sign) {
     kind_of_memory& of = memories_[{block.block.device, block.block.layer, block.block.kind}];
-    if (block.category.what != category::none) of.categorised += sign;
+    if (block.category.what != index::category::none) of.categorised += sign;
     if (!block.block.imported()) of.by_category[static_cast<std::size_t>(block.category.what)] += sign;
   }
 
@@ -348,7 +349,7 @@ class section_pass::state {
         const std::size_t at = place->second - kept_begin_;
         amend(kept_[at], kept_uses_[at], late, categories);
       } else if (written_.contains(id)) {
-        ++malformed_;  // Far too late.
+        ++malformed_;  // Too late: the block is written.
       } else if (const auto born = born_section_of(id)) {
         to_read[*born].push_back(id);
       }
@@ -357,14 +358,14 @@ class section_pass::state {
       const auto part = read_blocks(section, {}, {});
       const auto uses_here = read_uses(section);
       if (!part || !uses_here) return false;
-      birth_order births;
+      index::birth_order births;
       take_births(births, run_of(section, begins_), part->memory());
       for (const std::uint64_t id : ids) {
-        const block_record* block = part->memory().find(trace::block_id{id});
+        const index::block_record* block = part->memory().find(trace::block_id{id});
         if (block == nullptr) continue;
-        uses_so_far uses = uses_here->touches().so_far(*block);
+        index::uses_so_far uses = uses_here->touches().so_far(*block);
         saved_block made{*block, {}, uses.all()};
-        made.alone = category_judge::asks_if_alone(*block, made.uses) && births.is_alone(*block);
+        made.alone = index::category_judge::asks_if_alone(*block, made.uses) && births.is_alone(*block);
         made.category = judge_->of(made.block, made.uses, made.alone);
         amend(made, uses, late_words_.at(id), categories);
         if (is_kept(made, begins_)) kept_.push_back(std::move(made));
@@ -374,7 +375,7 @@ class section_pass::state {
     return true;
   }
 
-  void amend(saved_block& kept, uses_so_far& uses, const late_word& late,
+  void amend(saved_block& kept, index::uses_so_far& uses, const late_word& late,
              std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     count(kept, -1);
     uses.add(late.uses);
@@ -386,13 +387,15 @@ class section_pass::state {
       categories[section_of(begins_, kept.block.born)].push_back(category_row_of(kept));
   }
 
-  /// The section in which a block was born that lived only there.
+  /// The section in which a block was allocated, for blocks that are live in one section only.
   [[nodiscard]] std::optional<std::size_t> born_section_of(std::uint64_t id) const {
     for (const trace::live_block_event& row : known_.only_in_checkpoints())
       if (raw(row.block) == id) return section_of(begins_, bounded(row.born));
     std::vector<trace::block_id> blocks;
     std::vector<time_ns> times;
-    const auto names = [=](const chunk_reach& reach) { return id >= reach.lowest_block && id <= reach.highest_block; };
+    const auto names = [=](const index::chunk_reach& reach) {
+      return id >= reach.lowest_block && id <= reach.highest_block;
+    };
     const std::vector<std::size_t> chunks = *whole_->chunks->find(names);
     for (const std::size_t chunk : chunks) {
       if (of().chunks()[chunk].type != trace::row_type::alloc) continue;
@@ -405,7 +408,7 @@ class section_pass::state {
     return std::nullopt;
   }
 
-  // --- the whole ----------------------------------------------------------------------------------------------------
+  // --- the whole recording -----------------------------------------------------------------------------------------
 
   /// Raises `highest` to the maximum of a section's curve in `run`.
   template <class Tree>
@@ -414,13 +417,13 @@ class section_pass::state {
     if (!over.empty()) highest = std::max(highest, over.maximum);
   }
 
-  void take_facts(time_range run, const memory_use& memory) {
+  void take_facts(time_range run, const index::memory_use& memory) {
     for (const auto& [key, tree] : memory.use()) {
       memories_[key].counted = true;
       raise(memories_[key].highest, tree, run);
     }
     for (const auto& [id, pool] : memory.pools()) {
-      recording_facts::pool& of = pools_[id];
+      index::recording_facts::pool& of = pools_[id];
       raise(of.highest, pool.blocks, run);
       of.pool = id;
       of.has_segments = pool.has_segments;
@@ -428,14 +431,15 @@ class section_pass::state {
     }
   }
 
-  /// Writes the section's samples, and finds those that the next one begins with; of counters, these are `counters_next`.
-  void take_samples(std::size_t section, const memory_use& memory, std::vector<trace::last_sample_row> counters_next) {
-    counter_trees none;
-    set_known_samples(first_and_highest_samples(memory, none), samples_, none);
-    // Of samples outside of the section it does not know what is not tracked.
-    const auto inside = device_samples_in(run_of(section, begins_), begins_[section], memory);
-    set_known_samples(inside, samples_, none);
-    set_known_untracked(inside, samples_);
+  /// Writes the section's samples, and finds those with which the next section starts (for counters, `counters_next`).
+  void take_samples(std::size_t section, const index::memory_use& memory,
+                    std::vector<trace::last_sample_row> counters_next) {
+    index::counter_trees none;
+    index::set_known_samples(index::first_and_highest_samples(memory, none), samples_, none);
+    // For samples outside the section, `memory` does not know the untracked memory.
+    const auto inside = index::device_samples_in(run_of(section, begins_), begins_[section], memory);
+    index::set_known_samples(inside, samples_, none);
+    index::set_known_untracked(inside, samples_);
     for (const trace::last_sample_row& each : inside)
       not_tracked_[each.device].push_back({each.device, each.sampled, each.value, raw(each.event)});
     std::vector<trace::last_sample_row> rows = std::exchange(counters_before_, std::move(counters_next));
@@ -443,7 +447,7 @@ class section_pass::state {
     rows.insert(rows.end(), inside.begin(), inside.end());
     into_->add_samples(section, rows);
     if (section + 1 == begins_.size()) return;
-    samples_before_ = samples_before(begins_[section + 1], memory, none);
+    samples_before_ = index::samples_before(begins_[section + 1], memory, none);
     for (trace::last_sample_row& each : samples_before_) {
       const auto known = not_tracked_.find(each.device);
       if (each.what == trace::sampled_thing::device && known != not_tracked_.end())
@@ -451,21 +455,21 @@ class section_pass::state {
     }
   }
 
-  recording_facts facts() {
-    recording_facts all = *whole_;
+  index::recording_facts facts() {
+    index::recording_facts all = *whole_;
     std::erase_if(all.graphs,
                   [&](const auto& of) { return !done_.contains(raw(of.block)) && !freed_.contains(raw(of.block)); });
     all.pools.clear();
     for (const auto& [id, pool] : pools_) all.pools.push_back(pool);
     for (const auto& [key, of] : memories_) {
       if (!of.counted) continue;
-      recording_facts::memory& made = all.memories.emplace_back();
+      index::recording_facts::memory& made = all.memories.emplace_back();
       made.key = key;
       made.highest = of.highest;
       made.stacks = of.stacks;
       if (of.categorised == 0) continue;
-      for (std::size_t i = 0; i < category_count; ++i)
-        if (of.by_category[i] > 0) made.by_category.push_back({static_cast<category>(i), 0});
+      for (std::size_t i = 0; i < index::category_count; ++i)
+        if (of.by_category[i] > 0) made.by_category.push_back({static_cast<index::category>(i), 0});
     }
     work_.put_facts(all);
     for (const auto& [device, samples] : not_tracked_)
@@ -480,14 +484,14 @@ class section_pass::state {
     bool counted = false;  ///< It has a curve.
     double highest = 0;
     bool stacks = false;
-    std::int64_t categorised = 0;                               ///< Blocks with a category.
-    std::array<std::int64_t, category_count> by_category = {};  ///< Blocks, except imported ones.
+    std::int64_t categorised = 0;                                      ///< Blocks with a category.
+    std::array<std::int64_t, index::category_count> by_category = {};  ///< Blocks, except imported ones.
   };
 
   const recording_scan& known_;
   section_pass_options options_;
-  std::size_t next_ = 0;            ///< The section to go through next.
-  std::size_t chunks_written_ = 0;  ///< By `settle`.
+  std::size_t next_ = 0;            ///< The next section to process.
+  std::size_t chunks_written_ = 0;  ///< Number of chunks written by `settle`.
 
   // Set by `begin`:
   time_range span_;
@@ -495,51 +499,51 @@ class section_pass::state {
   std::span<const time_ns> begins_;
   const std::function<bool()>* wanted_ = nullptr;
   const std::function<bool()>* goes_on_ = nullptr;
-  std::shared_ptr<const step_facts> steps_;
-  std::optional<category_judge> judge_;
-  std::vector<trace::last_sample_row> first_samples_;  ///< Of pools and devices.
-  std::shared_ptr<const recording_facts> whole_;       ///< What is known before the first section.
-  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By section of birth.
+  std::shared_ptr<const index::step_facts> steps_;
+  std::optional<index::category_judge> judge_;
+  std::vector<trace::last_sample_row> first_samples_;    ///< Of pools and devices.
+  std::shared_ptr<const index::recording_facts> whole_;  ///< The facts before the first section.
+  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By section of the allocation.
   std::map<std::size_t, std::vector<recording_scan::loss_checkpoint>>
       checkpoints_;        ///< By the section that contains them.
-  id_set freed_anywhere_;  ///< If `freed_known_`.
+  id_set freed_anywhere_;  ///< Valid if `freed_known_`.
   bool freed_known_ = false;
 
-  std::vector<block_record> carried_;
-  std::vector<uses_so_far> carried_uses_;  ///< For each of `carried_`: in the sections before.
-  birth_order births_;
+  std::vector<index::block_record> carried_;
+  std::vector<index::uses_so_far> carried_uses_;  ///< For each of `carried_`: its uses in earlier sections.
+  index::birth_order births_;
   std::vector<trace::last_sample_row> samples_before_;   ///< Of pools and devices.
   std::vector<trace::last_sample_row> counters_before_;  ///< Of counters.
 
-  // By what the sections so far were judged:
-  std::map<trace::process_id, process_clues::verdict> verdicts_;
+  // The facts from which blocks of the sections so far got their categories:
+  std::map<trace::process_id, index::process_clues::verdict> verdicts_;
   std::size_t born_in_checkpoints_ = 0;
   time_ns judged_until_ = latest_time;                     ///< See `category_judge::holds_until`.
-  std::uint64_t highest_judged_ = 0;                       ///< Id of an allocation.
+  std::uint64_t highest_judged_ = 0;                       ///< An allocation id.
   std::unordered_map<std::uint64_t, assumption> assumed_;  ///< By block id.
   bool revised_ = false;
-  // Of a copy that goes on to the end:
+  // For a copy that continues to the end:
   std::optional<time_ns> assumes_before_;
   std::unordered_map<std::uint64_t, assumption> assumed_now_;
 
   id_set done_;
-  id_set freed_;  ///< Blocks of which only the free is known.
+  id_set freed_;  ///< Blocks that have only a free row.
   std::unordered_set<std::uint64_t> disputed_;
   std::vector<saved_block> kept_;
-  std::vector<uses_so_far> kept_uses_;  ///< For each of `kept_`.
-  std::size_t kept_begin_ = 0;          ///< How many were written, and are in `kept_` no more.
-  std::size_t kept_before_ = 0;         ///< How many of `kept_` were finished before this section.
+  std::vector<index::uses_so_far> kept_uses_;  ///< For each of `kept_`.
+  std::size_t kept_begin_ = 0;                 ///< How many were written and removed from `kept_`.
+  std::size_t kept_before_ = 0;                ///< How many of `kept_` were finished before this section.
   id_set written_;
-  std::unordered_map<std::uint64_t, std::size_t> kept_places_;  ///< By block id: place among all kept.
+  std::unordered_map<std::uint64_t, std::size_t> kept_places_;  ///< By block id: position among all blocks ever kept.
   std::unordered_map<std::uint64_t, late_word> late_words_;
 
-  std::map<memory_key, kind_of_memory> memories_;
-  std::map<trace::pool_id, recording_facts::pool> pools_;
-  std::map<trace::device_id, std::vector<recording_facts::untracked>> not_tracked_;
+  std::map<index::memory_key, kind_of_memory> memories_;
+  std::map<trace::pool_id, index::recording_facts::pool> pools_;
+  std::map<trace::device_id, std::vector<index::recording_facts::untracked>> not_tracked_;
   std::set<trace::block_id> segments_;
   bool tagged_ = false;
   std::uint64_t malformed_ = 0;
-  memory_use samples_;  ///< The first and the highest samples of each section.
+  index::memory_use samples_;  ///< The first and the highest samples of each section.
   section_work work_;
 };
 
@@ -550,7 +554,7 @@ section_pass::section_pass(const section_pass& other) : state_(std::make_unique<
 }
 section_pass::~section_pass() = default;
 
-void section_pass::begin(std::shared_ptr<const step_facts> steps, section_writer& into,
+void section_pass::begin(std::shared_ptr<const index::step_facts> steps, section_writer& into,
                          const std::function<bool()>& wanted, const std::function<bool()>& goes_on) {
   state_->begin(std::move(steps), into, wanted, goes_on);
 }
@@ -563,4 +567,4 @@ std::uint64_t section_pass::highest_judged() const { return state_->highest_judg
 void section_pass::settle(section_pass& ahead) { state_->settle(*ahead.state_); }
 section_pass_result section_pass::finish() { return state_->finish(); }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -7,14 +7,14 @@
 #include "core/index/section_index.hpp"
 #include "core/summary/passes/section_begin.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
 struct slice_owners {
-  std::vector<recording_facts::stream> streams;
-  std::vector<recording_facts::direction> directions;
-  std::vector<recording_facts::thread> threads;
+  std::vector<index::recording_facts::stream> streams;
+  std::vector<index::recording_facts::direction> directions;
+  std::vector<index::recording_facts::thread> threads;
 
-  static slice_owners of(const index& part) {
+  static slice_owners of(const index::event_store& part) {
     slice_owners all;
     for (const auto& [key, slices] : part.devices().streams()) all.streams.push_back({key, slices.lanes()});
     for (const auto& [key, work] : part.devices().directions()) all.directions.push_back({key, work.slices.lanes(), 0});
@@ -23,7 +23,7 @@ struct slice_owners {
     return all;
   }
 
-  /// The position in `all` of the owner of a slice. `all` contains all owners in this.
+  /// Returns the position in `all` of a slice's owner. `all` must contain all owners in this object.
   [[nodiscard]] std::uint32_t place_in(const slice_owners& all, const trace::open_slice_row& slice) const {
     const auto place = [&](const auto& here, const auto& there) {
       const auto found =
@@ -35,7 +35,8 @@ struct slice_owners {
     return place(threads, all.threads);
   }
 
-  /// These, with the lanes that they have by now, at their positions, and behind them those of `later` that are new.
+  /// Returns these owners at their positions, but with their current lanes, followed by the owners that are new in
+  /// `later`.
   [[nodiscard]] slice_owners with(const slice_owners& later) const {
     slice_owners all = *this;
     const auto add = [](const auto& from, auto& to) {
@@ -50,7 +51,7 @@ struct slice_owners {
     return all;
   }
 
-  void put_into(recording_facts& facts) const {
+  void put_into(index::recording_facts& facts) const {
     facts.streams = streams;
     facts.directions = directions;
     facts.threads = threads;
@@ -58,14 +59,16 @@ struct slice_owners {
 };
 
 section_work::section_work(const recording_scan& known)
-    : known_(known), whole_(std::make_shared<recording_facts>()), owners_(std::make_shared<const slice_owners>()) {}
+    : known_(known),
+      whole_(std::make_shared<index::recording_facts>()),
+      owners_(std::make_shared<const slice_owners>()) {}
 
 section_work::section_work(const section_work& other)
     : known_(other.known_),
       span_(other.span_),
       begins_(other.begins_),
       first_samples_(other.first_samples_),
-      whole_(std::make_shared<recording_facts>(*other.whole_)),
+      whole_(std::make_shared<index::recording_facts>(*other.whole_)),
       owners_(other.owners_),
       boundaries_(other.boundaries_),
       written_(other.written_),
@@ -74,8 +77,8 @@ section_work::section_work(const section_work& other)
       highest_rates_(other.highest_rates_),
       counters_(other.counters_) {}
 
-void section_work::begin(std::span<const time_ns> begins, std::shared_ptr<const chunk_index> chunks) {
-  span_ = time_range_of(known_.trace());
+void section_work::begin(std::span<const time_ns> begins, std::shared_ptr<const index::chunk_index> chunks) {
+  span_ = index::time_range_of(known_.trace());
   begins_ = begins;
   first_samples_ = known_.first_samples();
   std::erase_if(first_samples_, [](const auto& row) { return row.what != trace::sampled_thing::counter; });
@@ -86,14 +89,14 @@ section_work::~section_work() = default;
 
 std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std::size_t section,
                                                                             const std::function<bool()>& goes_on) {
-  if (boundaries_.size() != section) return std::nullopt;  // The one before could not be read.
-  section_facts about = begin_of(section, section_part::work, begins_, whole_);
+  if (boundaries_.size() != section) return std::nullopt;  // The previous section could not be read.
+  index::section_facts about = begin_of(section, index::section_part::work, begins_, whole_);
   add_samples_outside(first_samples_, about);
   add_samples_outside(samples_before_, about);
   if (section > 0)
     for (const trace::open_slice_row& row : boundaries_.back().rows) about.open.push_back(slice_of(row));
   const time_range run = about.run;
-  section_index part(std::move(about));
+  index::section_index part(std::move(about));
   if (!part.absorb(known_.trace(), goes_on) || !part.is_complete()) return std::nullopt;
   for (const auto& [key, work] : part.devices().directions()) {
     const auto over = work.rate.over(std::max(run.begin, span_.begin), std::min(run.end, span_.end));
@@ -102,12 +105,12 @@ std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std:
   }
   owners_ = std::make_shared<const slice_owners>(slice_owners::of(part));
   owners_->put_into(*whole_);
-  memory_use none;
-  set_known_samples(first_and_highest_samples(none, part.counters()), none, counters_);
+  index::memory_use none;
+  index::set_known_samples(index::first_and_highest_samples(none, part.counters()), none, counters_);
   samples_before_.clear();
   if (section + 1 == begins_.size()) return samples_before_;
   boundaries_.push_back({open_slices_at(begins_[section + 1], part), owners_});
-  return samples_before_ = samples_before(begins_[section + 1], none, part.counters());
+  return samples_before_ = index::samples_before(begins_[section + 1], none, part.counters());
 }
 
 void section_work::settle(section_writer& into, section_work& ahead) {
@@ -133,14 +136,14 @@ void section_work::write_open_slices(section_writer& into, const slice_owners& o
   }
 }
 
-void section_work::put_facts(recording_facts& into) const {
+void section_work::put_facts(index::recording_facts& into) const {
   owners_->put_into(into);
-  for (recording_facts::direction& each : into.directions) each.highest_rate = highest_rates_.at(each.key);
+  for (index::recording_facts::direction& each : into.directions) each.highest_rate = highest_rates_.at(each.key);
 }
 
-counter_trees section_work::take_counters() {
+index::counter_trees section_work::take_counters() {
   for (auto& [id, tree] : counters_) tree.settle();
   return std::move(counters_);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

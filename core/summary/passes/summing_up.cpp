@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/figures/figures_builder.hpp"
-#include "core/summary/figures/section_feed.hpp"
-#include "core/summary/figures/stored_figures.hpp"
-#include "core/summary/figures/stored_figures_builder.hpp"
+#include "core/metrics/metrics_builder.hpp"
+#include "core/summary/metrics/section_feed.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/metrics/stored_metrics_builder.hpp"
 #include "core/summary/passes/growing_file.hpp"
 #include "core/summary/passes/planned_sections.hpp"
 #include "core/summary/passes/section_pass.hpp"
@@ -17,19 +17,23 @@
 #include "core/summary/sections/section_writer.hpp"
 #include "core/summary/tiles/tile_maker.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Indexes of this many sections, about 10 MB each unless there are many processes; a few of these are in memory at once.
+/// The number of sections per event store. An event store takes about 10 MB unless there are many processes; a few are
+/// in memory at the same time.
 constexpr std::size_t sections_a_run = 2;
-/// Blocks that cross sections, kept until they are written: each time, those that are not written yet are written to the rest.
-constexpr std::size_t most_kept_early = std::size_t{1} << 12U;
-/// New sections between two calls that go on: each goes through all that cannot be settled, and infers the latest steps.
-constexpr std::size_t least_new_sections = 4;
-/// To begin anew is worth it once so many times the time has passed that summing up all anew takes, measured with one thread.
+/// How many blocks that cross sections are kept until they are written. In each call, the blocks that have not been
+/// written yet are written to the rest.
+constexpr std::size_t max_kept_early = std::size_t{1} << 12U;
+/// The minimum number of new sections between two calls, because each call processes everything that cannot be settled,
+/// and infers the latest steps.
+constexpr std::size_t min_new_sections = 4;
+/// Starting from scratch is worthwhile once this many times the duration of summing up everything, measured with one
+/// thread, has passed.
 constexpr double worth_times = 10;
 constexpr double seconds_an_event = 0.6e-6;
-/// Measured: the share of the time that has passed when the sections were gone through.
+/// The share of the total time after which the first pass has processed the sections, as measured.
 constexpr double swept_through = 1.0 / 3;
 
 tl::unexpected<error> cancelled(const trace::snapshot& trace) {
@@ -46,7 +50,7 @@ tl::unexpected<error> contradictory(const trace::snapshot& trace) {
 
 }  // namespace
 
-/// What goes through the sections, one after another.
+/// The passes that process the sections in order.
 class summing_up::part {
  public:
   part(const recording_scan& known, const section_pass_options& options) : pass(known, options) {}
@@ -56,39 +60,42 @@ class summing_up::part {
     begins = begins_of(sections);
   }
 
-  /// Lets the figures go on with `now`. False if what was added is not right any more.
-  [[nodiscard]] bool look_at(std::shared_ptr<const section_reader> now, const unsectioned_facts& facts) {
-    const auto before = std::exchange(parts_, std::move(now));  // Until nothing points to it any more.
-    const auto facts_before = std::exchange(facts_, std::make_shared<const unsectioned_facts>(facts));
-    const recording_facts& whole = *parts_->whole();
-    const time_range range = time_range_of(parts_->snapshot());
+  /// Makes the metrics continue with `now`. Returns false if the sections added so far are no longer valid.
+  [[nodiscard]] bool look_at(std::shared_ptr<const section_reader> now, const metrics::unsectioned_facts& facts) {
+    // Keeps the old facts until nothing refers to them any more.
+    const auto before = std::exchange(parts_, std::move(now));
+    const auto facts_before = std::exchange(facts_, std::make_shared<const metrics::unsectioned_facts>(facts));
+    const index::recording_facts& whole = *parts_->whole();
+    const time_range range = index::time_range_of(parts_->snapshot());
     if (!before) {
       scope_ = {&parts_->snapshot(), range};
-      figures.emplace(scope_, *whole.steps, *facts_);
+      metrics.emplace(scope_, *whole.steps, *facts_);
       return true;
     }
     if (range.begin != scope_.range.begin || !found_alike(*before->whole(), whole)) return false;
     scope_ = {&parts_->snapshot(), range};
     const time_ns until = added > 0 ? before->run_of(added - 1, added - 1).end : scope_.range.begin;
-    return figures->go_on(*whole.steps, *facts_, until);
+    return metrics->go_on(*whole.steps, *facts_, until);
   }
 
-  /// Adds the sections before number `behind` to the tiles and figures. False if the tiles do not fit those before. Errors as of
-  /// `section_feed::add`; cancelled once `goes_on`, called after each index, returns false: then it can go on.
+  /// Adds the sections before number `behind` to the tiles and metrics. Returns false if the tiles do not match the
+  /// earlier tiles. Errors: those of `section_feed::add`; cancelled once `goes_on`, which is called after each event
+  /// store, returns false. After cancelled, a later call can continue.
   [[nodiscard]] result<bool> add(section_feed& feed, std::size_t behind, const std::function<bool()>& goes_on) {
     bool fits = true;
-    const auto done = feed.add(*figures, added, behind, [&](const index& from, std::size_t first, std::size_t last) {
-      fits = tiles.add(from, first, last) && from.is_complete();
-      added = last + 1;
-      return fits && goes_on();
-    });
+    const auto done =
+        feed.add(*metrics, added, behind, [&](const index::event_store& from, std::size_t first, std::size_t last) {
+          fits = tiles.add(from, first, last) && from.is_complete();
+          added = last + 1;
+          return fits && goes_on();
+        });
     if (!fits) return false;
     if (!done) return tl::unexpected(done.error());
     return true;
   }
 
-  /// Goes on to the end, and writes all that there is to `to`. False if the recording contradicts itself or, for one that was summed
-  /// up `early`, what was found early. Errors: those of `summing_up::end`.
+  /// Continues to the end of the recording, and writes everything to `to`. Returns false if the recording contradicts
+  /// itself or, if a part was summed up `early`, contradicts the early results. Errors: those of `summing_up::end`.
   [[nodiscard]] result<bool> end(const recording_scan& known, trace::file_writer& to, bool early,
                                  const summing_up_options& how) {
     const trace::snapshot& trace = known.trace();
@@ -96,7 +103,7 @@ class summing_up::part {
       return static_cast<double>(done) / n;
     };
     section_writer into(to, begins);
-    const std::function<bool()> wanted = [&] { return how.look(swept_through * share(pass.gone_through())); };
+    const std::function<bool()> wanted = [&] { return how.on_progress(swept_through * share(pass.gone_through())); };
     pass.set_several_cores(how.several_cores);
     pass.begin(known.steps(), into, wanted, how.goes_on);
     if (early && pass.revised()) return false;
@@ -106,24 +113,24 @@ class summing_up::part {
     if (!how.goes_on()) return cancelled(trace);
     if (!found.complete) return unreadable(trace);
 
-    const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
+    const auto whole = std::make_shared<index::recording_facts>(std::move(found.whole));
     auto for_older_readers = std::exchange(whole->not_tracked, {});
-    const auto so_far = written_so_far().look(to);
+    const auto so_far = written_so_far().snapshot(to);
     if (!so_far) return tl::unexpected(so_far.error());
     const auto parts = section_reader::of(trace.with_summaries(**so_far), sections, whole);
     if (!look_at(parts, unsectioned_facts_of(known, found.malformed))) return false;
     tiles.go_on(to, sections, parts->snapshot(), true);
     section_feed feed(*parts, {.sections_a_run = sections_a_run, .several_cores = how.several_cores}, how.goes_on);
-    const auto goes = [&] { return how.look(swept_through + (1 - swept_through) * share(added)); };
+    const auto goes = [&] { return how.on_progress(swept_through + (1 - swept_through) * share(added)); };
     const auto done = add(feed, sections.size(), goes);
     if (!how.goes_on()) return cancelled(trace);
     if (!done || !*done) return done;
-    if (const auto looked = feed.look(*figures); !looked) return tl::unexpected(looked.error());
+    if (const auto looked = feed.revisit(*metrics); !looked) return tl::unexpected(looked.error());
     tiles.end();
     tiles.put_highest(*whole);
     whole->not_tracked = std::move(for_older_readers);
     into.add_whole(*whole);
-    const auto saved = saved_stored_figures(figures->take());
+    const auto saved = saved_stored_metrics(metrics->take());
     if (!saved) return tl::unexpected(saved.error());
     to.add_summary<trace::saved_row>(std::span(&*saved, 1));
     to.add_summary<trace::section_row>(sections);
@@ -134,23 +141,23 @@ class summing_up::part {
   std::vector<time_ns> begins;
   section_pass pass;
   tile_maker tiles;
-  std::optional<stored_figures_builder> figures;
-  std::size_t added = 0;  ///< Sections, to the tiles and figures.
+  std::optional<stored_metrics_builder> metrics;
+  std::size_t added = 0;  ///< Number of sections added to the tiles and metrics.
 
  private:
-  // What `figures` refers to.
-  figures_scope scope_{};
+  // `metrics` refers to the following members.
+  metrics::metrics_scope scope_{};
   std::shared_ptr<const section_reader> parts_;
-  std::shared_ptr<const unsectioned_facts> facts_;
+  std::shared_ptr<const metrics::unsectioned_facts> facts_;
 };
 
-/// What will not change any more of a recording that is written.
+/// The part of a growing recording that will not change any more.
 class summing_up::early_part : public part {
  public:
   early_part(const recording_scan& known, growing_file made)
-      : part(known, {.several_cores = false, .most_kept = most_kept_early}), file(std::move(made)) {}
+      : part(known, {.several_cores = false, .max_kept = max_kept_early}), file(std::move(made)) {}
 
-  /// False if other sections, or rows or tags of sections that it has gone through, have come since the last call.
+  /// False if the processed sections have changed, or rows or tags in them have arrived, since the last call.
   [[nodiscard]] bool still_holds(recording_scan& known, std::span<const trace::section_row> now) {
     const auto fresh = known.trace().chunks().subspan(std::exchange(looked_at_, known.trace().chunks().size()));
     const std::uint64_t tagged = known.take_lowest_tagged();
@@ -165,19 +172,20 @@ class summing_up::early_part : public part {
     return !late && as_before && tagged > pass.highest_judged();
   }
 
-  /// Goes on with a recording that `still_holds`. False if it must begin anew. Errors: cancelled once `wanted` returns false, from
-  /// which it can go on; others.
+  /// Continues with a recording for which `still_holds` is true. Returns false if the caller must start from scratch.
+  /// Errors: cancelled once `wanted` returns false, after which a later call can continue; others.
   [[nodiscard]] result<bool> go_on(const recording_scan& known, const std::function<bool()>& wanted) {
     const trace::snapshot& trace = known.trace();
     const time_ns known_until = known.steps_settled_until();
     if (pass.gone_through() < sections.size() && sections[pass.gone_through()].end > known_until) return true;
     const auto steps = known.steps();
-    if (awaits_second_step(*steps, time_range_of(trace))) return true;
-    const time_ns over = std::min(known_until, sections.back().end - settling_time(*steps, time_range_of(trace)));
+    if (awaits_second_step(*steps, index::time_range_of(trace))) return true;
+    const time_ns over =
+        std::min(known_until, sections.back().end - settling_time(*steps, index::time_range_of(trace)));
     if (!confirmed(steps, over)) return true;
     std::size_t settles = pass.gone_through();
     while (settles + 1 < sections.size() && sections[settles].end <= over) ++settles;
-    // The rest is gone through each time.
+    // The remaining sections are processed again in each call.
     if (settles == 0 || settles - pass.gone_through() < (sections.size() - settles) / 2) return true;
 
     bool stopped = false;
@@ -201,11 +209,11 @@ class summing_up::early_part : public part {
     if (!found.complete) return unreadable(trace);
 
     found.whole.not_tracked.clear();
-    const auto settled = file.look(), of_rest = rest.look();
+    const auto settled = file.snapshot(), of_rest = rest.snapshot();
     if (!settled) return tl::unexpected(settled.error());
     if (!of_rest) return tl::unexpected(of_rest.error());
     const auto parts = section_reader::of(trace.with_summaries(**settled, **of_rest), sections,
-                                          std::make_shared<const recording_facts>(std::move(found.whole)));
+                                          std::make_shared<const index::recording_facts>(std::move(found.whole)));
     if (!look_at(parts, unsectioned_facts_of(known, found.malformed))) return false;
     tiles.go_on(file.writer(), sections, parts->snapshot(), false);
     section_feed feed(*parts, {.sections_a_run = sections_a_run, .several_cores = false, .one_thread = true}, always);
@@ -215,17 +223,17 @@ class summing_up::early_part : public part {
   growing_file file;
 
  private:
-  /// True if the last call knew the same steps: those that are inferred from little may turn out otherwise.
-  [[nodiscard]] bool confirmed(const std::shared_ptr<const step_facts>& steps, time_ns over) {
+  /// True if the steps were the same in the last call. Steps that were inferred from little data may change.
+  [[nodiscard]] bool confirmed(const std::shared_ptr<const index::step_facts>& steps, time_ns over) {
     const auto before = std::exchange(steps_before_, steps);
     const time_ns until = std::exchange(over_before_, over);
     return before != nullptr && before->begin_alike(*steps, until);
   }
 
-  std::size_t looked_at_ = 0;  ///< Chunks.
-  std::shared_ptr<const step_facts> steps_before_;
+  std::size_t looked_at_ = 0;  ///< Number of chunks examined so far.
+  std::shared_ptr<const index::step_facts> steps_before_;
   time_ns over_before_ = 0;
-  std::optional<growing_file> rest_;  ///< What the sections tell that are not settled.
+  std::optional<growing_file> rest_;  ///< The data of the sections that are not settled.
 };
 
 summing_up::summing_up(recording_scan& known) : known_(known) {}
@@ -246,10 +254,10 @@ void summing_up::go_on(std::span<const trace::section_row> sections, const std::
   const auto done = early_->go_on(known_, wanted);
   if (!done && done.error().code != error_code::cancelled) return give_up();
   if (done && !*done) early_.reset();
-  if (done) due_ = sections.size() + least_new_sections;
+  if (done) due_ = sections.size() + min_new_sections;
 }
 
-/// The first time, and again where that takes a small part of the time.
+/// Starting early is allowed the first time, and later only if it takes a small part of the elapsed time.
 bool summing_up::begin_early() {
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double> takes(seconds_an_event * static_cast<double>(known_.events()));
@@ -281,4 +289,4 @@ result<void> summing_up::end(trace::file_writer& file, std::span<const trace::se
   return {};
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

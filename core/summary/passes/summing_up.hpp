@@ -12,47 +12,49 @@
 #include "core/trace/file/writer.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
 struct summing_up_options {
-  bool several_cores = true;  ///< See `stored_figures_options`.
-  /// Called after each chunk, from any thread; once it returns false, the result is the error cancelled.
+  bool several_cores = true;  ///< See `stored_metrics_options`.
+  /// Called after each chunk, from any thread. Once this returns false, the result is the error cancelled.
   std::function<bool()> goes_on = [] { return true; };
-  /// Called after each section with the share that is done, 0..1. Stops like `goes_on`.
-  std::function<bool(double)> look = [](double) { return true; };
+  /// Called after each section with the share of the work completed, 0..1. Cancels in the same way as `goes_on`.
+  std::function<bool(double)> on_progress = [](double) { return true; };
 };
 
-/// Sums up a recording: all of it when it ends, or while it is written what will not change any more, and the rest when
-/// it ends. First a pass over the sections writes what they must know; then indexes of the sections, which read that, give
-/// tiles and figures.
+/// Sums up a recording: either all of it at the end, or the part that will not change any more while the recording is
+/// written, and the rest at the end. A first pass over the sections writes what is needed to read each section alone;
+/// then event stores of the sections, which are built from that data, provide tiles and metrics.
 ///
-/// What was summed up early is used if it says what summing up all at the end says: it is compared with steps, categories, late
-/// rows and uses of memory that show only later, and if one differs, all is summed up at the end. (Means may differ in their last
-/// digits.) Use from one thread at a time.
+/// Early results are used only if summing up everything at the end would give the same results: they are compared with
+/// steps, categories, late rows and uses of memory that become known only later, and if one of these differs,
+/// everything is summed up at the end. (Means may differ in their last digits.) Use from one thread at a time.
 class summing_up {
  public:
-  /// `known`, the scan of the recording, must outlive this.
+  /// `known`, the scan of the recording, must outlive this object.
   explicit summing_up(recording_scan& known);
   ~summing_up();
   summing_up(const summing_up&) = delete;
   summing_up& operator=(const summing_up&) = delete;
 
-  /// Sums up, into a scratch file, the sections of the recording as `known` has it that will not change: that ended two steps
-  /// ago, and whose steps are settled. Goes through the others each time; so it does nothing before there is about as much to
-  /// settle. `sections` are those of the recording, the first as before. `wanted` is called after each section; once it returns
-  /// false, this stops, and a later call goes on from there. After an error, all is left to the end. One thread.
-  /// Memory: as `section_pass`. O(new events + live blocks + sections + chunks).
+  /// Sums up, into a scratch file, those sections of the recording in `known` that will not change: they ended two
+  /// steps ago, and their steps are settled. Because each call also has to process the sections that may still change,
+  /// it does nothing until there are about as many sections to settle. `sections` are those of the recording, of which
+  /// those passed earlier must not change. `wanted` is called after each section; once it returns false, `go_on` stops,
+  /// and a later call continues from there. After an error, everything is left to the end. Uses one thread. Memory: see
+  /// `section_pass`. O(new events + live blocks + sections + chunks).
   void go_on(std::span<const trace::section_row> sections, const std::function<bool()>& wanted);
-  /// True if `go_on` would do something.
+  /// True if `go_on` would do something, given this number of sections.
   [[nodiscard]] bool is_due(std::size_t sections) const { return !failed_ && sections >= due_; }
-  /// How many sections are summed up early; after `end` none, if that had to begin anew.
+  /// The number of sections that are summed up early; 0 after `end` if it had to start from scratch.
   [[nodiscard]] std::size_t settled() const;
-  /// Leaves all to the end, and frees the scratch file.
+  /// Leaves everything to the end, and frees the scratch file.
   void give_up();
 
-  /// Adds the summary of the recording, which `known` has all of by now, to `file`, which may be the file with its events or another.
-  /// Call once. If it fails, the summary is incomplete, and readers ignore it. Errors: corrupt, if the recording cannot be read
-  /// again or contradicts itself; invalid_argument, if the figures cannot be stored; io, no_space; cancelled.
+  /// Adds the summary of the recording, all of which `known` must have seen, to `file`, which may be the recording
+  /// itself or another file. Call once. If the call fails, the summary is incomplete, and readers ignore it. Errors:
+  /// corrupt, if the recording cannot be read again or contradicts itself; invalid_argument, if the metrics cannot be
+  /// stored; io, no_space; cancelled.
   [[nodiscard]] result<void> end(trace::file_writer& file, std::span<const trace::section_row> sections,
                                  const summing_up_options& how);
 
@@ -63,10 +65,10 @@ class summing_up {
   [[nodiscard]] bool begin_early();
 
   recording_scan& known_;
-  std::unique_ptr<early_part> early_;                           ///< Null: nothing.
-  std::optional<std::chrono::steady_clock::time_point> begun_;  ///< The last early beginning.
+  std::unique_ptr<early_part> early_;                           ///< Null if nothing has been summed up early.
+  std::optional<std::chrono::steady_clock::time_point> begun_;  ///< When summing up early last started from scratch.
   bool failed_ = false;
-  std::size_t due_ = 1;  ///< With so many sections.
+  std::size_t due_ = 1;  ///< The number of sections from which `go_on` is due.
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
 std::size_t section_of(std::span<const time_ns> begins, time_ns time) {
   const auto next = std::upper_bound(begins.begin(), begins.end(), time);
@@ -11,13 +11,13 @@ std::size_t section_of(std::span<const time_ns> begins, time_ns time) {
 }
 
 std::uint32_t keeper_of(std::uint32_t born, std::uint32_t died) {
-  // All numbers in (born, died] share the bits above the highest bit in which born and died differ. Of those with that
-  // bit set, take the one with only zeros below it.
+  // All numbers in (born, died] have the same bits above the highest bit in which `born` and `died` differ. Of those
+  // that have this bit set, take the number in which all lower bits are zero.
   const unsigned below = 31U - static_cast<unsigned>(std::countl_zero(born ^ died));
   return died >> below << below;
 }
 
-std::optional<std::uint32_t> keeper_of(const block_record& block, std::span<const time_ns> begins) {
+std::optional<std::uint32_t> keeper_of(const index::block_record& block, std::span<const time_ns> begins) {
   if (begins.empty()) return std::nullopt;
   const auto born = static_cast<std::uint32_t>(section_of(begins, block.born));
   const auto died = static_cast<std::uint32_t>(block.freed() ? section_of(begins, block.died) : begins.size() - 1);
@@ -25,4 +25,4 @@ std::optional<std::uint32_t> keeper_of(const block_record& block, std::span<cons
   return block.death_inferred ? std::optional(born) : std::nullopt;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

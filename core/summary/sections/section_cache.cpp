@@ -2,56 +2,58 @@
 
 #include <utility>
 
-namespace sluice::analysis {
-section_cache::section_cache(std::shared_ptr<const section_reader> store, std::size_t most_bytes)
+namespace sluice::summary {
+section_cache::section_cache(std::shared_ptr<const section_reader> store, std::size_t max_bytes)
     : store_(std::move(store)),
       kept_(
-          most_bytes, [this](const wanted& which) { return store_->index_of(which.first, which.last, which.scope); },
-          [](const index& made) { return made.memory_bytes(); }) {}
+          max_bytes, [this](const wanted& which) { return store_->index_of(which.first, which.last, which.scope); },
+          [](const index::event_store& made) { return made.memory_bytes(); }) {}
 
-std::vector<result<std::shared_ptr<const index>>> section_cache::get_all(std::span<const wanted> all,
-                                                                         const std::function<bool()>& goes_on) {
+std::vector<result<std::shared_ptr<const index::event_store>>> section_cache::get_all(
+    std::span<const wanted> all, const std::function<bool()>& goes_on) {
   const auto make = [&](const wanted& which) {
     return store_->index_of(which.first, which.last, which.scope, goes_on);
   };
   return kept_.get_each(all, make, goes_on);
 }
 
-result<std::shared_ptr<const index>> section_cache::get(std::size_t first, std::size_t last, section_scope scope,
-                                                        const std::function<bool()>& goes_on) {
+result<std::shared_ptr<const index::event_store>> section_cache::get(std::size_t first, std::size_t last,
+                                                                     index::section_scope scope,
+                                                                     const std::function<bool()>& goes_on) {
   const wanted which{first, last, scope};
   return std::move(get_all(std::span(&which, 1), goes_on).front());
 }
 
-std::vector<std::shared_ptr<const index>> section_cache::get_each(std::span<const std::size_t> sections,
-                                                                  section_scope scope,
-                                                                  const std::function<bool()>& goes_on) {
+std::vector<std::shared_ptr<const index::event_store>> section_cache::get_each(std::span<const std::size_t> sections,
+                                                                               index::section_scope scope,
+                                                                               const std::function<bool()>& goes_on) {
   std::vector<wanted> all;
   all.reserve(sections.size());
   for (const std::size_t section : sections) all.push_back({section, section, scope});
-  std::vector<std::shared_ptr<const index>> found;
+  std::vector<std::shared_ptr<const index::event_store>> found;
   found.reserve(sections.size());
   for (auto& each : get_all(all, goes_on)) found.push_back(each ? std::move(*each) : nullptr);
   return found;
 }
 
-bool section_cache::prepare(std::size_t section, section_scope scope, const std::function<bool()>& goes_on) {
+bool section_cache::prepare(std::size_t section, index::section_scope scope, const std::function<bool()>& goes_on) {
   return kept_.make_ahead({section, section, scope}, [&](const wanted& which) {
     return store_->index_of(which.first, which.last, which.scope, goes_on);
   });
 }
 
-std::shared_ptr<const index> section_cache::at_hand(std::size_t first, std::size_t last, section_scope scope) {
+std::shared_ptr<const index::event_store> section_cache::at_hand(std::size_t first, std::size_t last,
+                                                                 index::section_scope scope) {
   return kept_.at_hand({first, last, scope});
 }
 
 void section_cache::take_over(const section_cache& before, std::size_t settled) {
   for (auto& [key, index] : before.kept_.all_kept())
-    if (key.scope == section_scope::timeline && key.last < settled &&
+    if (key.scope == index::section_scope::timeline && key.last < settled &&
         before.store_->run_of(key.first, key.last) == store_->run_of(key.first, key.last))
       kept_.put(key, std::move(index));
 }
 
 std::size_t section_cache::memory_bytes() const { return kept_.memory_bytes(); }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// More than any recording has. A few corrupt bytes could claim very many.
-constexpr std::size_t most_sections = std::size_t{1} << 18;
+/// More sections than any recording has. This limit is needed because a few corrupt bytes could claim very many.
+constexpr std::size_t max_sections = std::size_t{1} << 18;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ bool section_list::load() {
   time_ns end = 0;
   const auto begins = trace::column_set<trace::section_row>::of(&trace::section_row::time);
   from_->for_each_summary(trace::row_type::section, [&](const trace::chunk_info& chunk) {
-    sound = sound && begins_.size() + chunk.rows <= most_sections;
+    sound = sound && begins_.size() + chunk.rows <= max_sections;
     if (!sound) return;
     const auto rows = from_->read_summary<trace::section_row>(chunk, begins);
     sound = rows.has_value();
@@ -50,16 +50,16 @@ std::size_t section_list::section_at(time_ns time) const {
 
 std::uint64_t section_list::events(std::size_t section) const {
   if (from_) std::call_once(events_read_, [this] { load_events(); });
-  return std::min(events_[section], most_events);
+  return std::min(events_[section], max_events);
 }
 
 void section_list::load_events() const {
   std::vector<trace::section_row> rows;
   from_->for_each_summary(trace::row_type::section, [&](const trace::chunk_info& chunk) {
-    if (!from_->read_summary(chunk, rows)) rows.assign(chunk.rows, {0, 0, most_events});
+    if (!from_->read_summary(chunk, rows)) rows.assign(chunk.rows, {0, 0, max_events});
     for (const trace::section_row& each : rows) events_.push_back(each.events);
   });
-  events_.resize(size(), most_events);
+  events_.resize(size(), max_events);
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

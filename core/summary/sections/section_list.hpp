@@ -7,17 +7,18 @@
 #include <span>
 #include <vector>
 
-#include "core/timeline/time_range.hpp"
+#include "core/base/time/time_range.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
-/// The sections of a recording: spans of time in order, each from its begin to the begin of the next. A billion events have
-/// some 25,000, so no more is read of a section than its begin, until somebody asks for its events. Immutable; thread-safe.
+/// The sections of a recording: consecutive intervals in order of time, each of which ends where the next begins. A
+/// recording of a billion events has some 25,000 sections, so only their start times are read until event counts are
+/// needed. Immutable; thread-safe.
 class section_list {
  public:
-  /// The sections that a file stores; null if it stores none, or they are not in order or cannot be read.
+  /// Returns the sections stored in a file. Null if there are none, they are not in order, or they cannot be read.
   [[nodiscard]] static std::shared_ptr<const section_list> of(std::shared_ptr<const trace::snapshot> from);
   explicit section_list(std::span<const trace::section_row> sections);
 
@@ -25,22 +26,24 @@ class section_list {
   [[nodiscard]] time_range at(std::size_t section) const { return {begins_[section], begins_[section + 1]}; }
   [[nodiscard]] time_ns begin() const { return begins_.front(); }
   [[nodiscard]] time_ns end() const { return begins_.back(); }
-  /// The section that contains `time`. The first also has all earlier times, the last all later ones. O(log sections).
+  /// Returns the section that contains `time`. The first section also covers all earlier times, and the last all later
+  /// times. O(log sections).
   [[nodiscard]] std::size_t section_at(time_ns time) const;
-  /// About how many events a section has; `most_events` if it has more, or if that cannot be read. The first call reads
-  /// the disk.
+  /// Returns the approximate number of events in a section; `max_events` if the number is larger or cannot be read. The
+  /// first call reads the disk.
   [[nodiscard]] std::uint64_t events(std::size_t section) const;
-  static constexpr std::uint64_t most_events = std::uint64_t{1} << 40;  ///< Small enough to add up.
+  static constexpr std::uint64_t max_events = std::uint64_t{1} << 40;  ///< Small enough to sum without overflow.
 
  private:
   section_list() = default;
   [[nodiscard]] bool load();
   void load_events() const;
 
-  std::shared_ptr<const trace::snapshot> from_;  ///< Null if all was given.
-  std::vector<time_ns> begins_;                  ///< Of each section; behind them, the end of the last.
+  std::shared_ptr<const trace::snapshot> from_;  ///< Null if the sections were passed to the constructor.
+  /// The start of each section, followed by the end of the last section.
+  std::vector<time_ns> begins_;
   mutable std::once_flag events_read_;
   mutable std::vector<std::uint64_t> events_;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

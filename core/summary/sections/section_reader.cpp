@@ -7,11 +7,11 @@
 
 #include "core/index/columns_needed.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/figures/recording_facts_format.hpp"
+#include "core/summary/metrics/recording_facts_format.hpp"
 #include "core/summary/sections/boundary_blocks.hpp"
 #include "core/summary/sections/section_writer.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 tl::unexpected<error> given_up(const trace::snapshot& trace) {
@@ -22,23 +22,23 @@ bool is_everywhere(const trace::chunk_info& chunk) {
   return chunk.min_time == INT64_MIN && chunk.max_time == INT64_MAX;
 }
 
-/// True for rows that are stored by boundary. A chunk may have rows of several boundaries far apart, so most chunks
-/// have no block that lives at a given time in between.
+/// True for rows that are stored by boundary. A chunk of such rows may have rows of several distant boundaries, so most
+/// chunks contain no block that is live at a given time in between.
 template <class Row>
 constexpr bool are_by_boundary =
     std::is_same_v<Row, trace::boundary_block_row> || std::is_same_v<Row, trace::block_uses_row>;
 
 // --- blocks, as rows ------------------------------------------------------------------------------------------------
 
-block_category category_of(std::uint8_t what, std::uint8_t why) {
-  if (what >= category_count || why >= category_reason_count) return {};
-  return {static_cast<category>(what), static_cast<category_reason>(why)};
+index::block_category category_of(std::uint8_t what, std::uint8_t why) {
+  if (what >= index::category_count || why >= index::category_reason_count) return {};
+  return {static_cast<index::category>(what), static_cast<index::category_reason>(why)};
 }
 
-known_block block_of(const trace::boundary_block_row& row) {
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
-  known_block made;
-  block_record& b = made.block;
+index::known_block block_of(const trace::boundary_block_row& row) {
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 52;
+  index::known_block made;
+  index::block_record& b = made.block;
   b.born = bounded(row.time);
   b.died = row.end >= latest_time ? trace::unknown_time : std::max(b.born, bounded(row.end));
   b.id = row.block;
@@ -53,8 +53,8 @@ known_block block_of(const trace::boundary_block_row& row) {
   b.stack = row.stack;
   b.name = row.name;
   b.address = row.address;
-  b.bytes = std::min(row.bytes, most_bytes);
-  b.reserved_bytes = std::min(row.reserved_bytes, most_bytes);
+  b.bytes = std::min(row.bytes, max_bytes);
+  b.reserved_bytes = std::min(row.reserved_bytes, max_bytes);
   b.flags = row.flags;
   b.layer = row.layer;
   b.kind = row.kind;
@@ -66,11 +66,11 @@ known_block block_of(const trace::boundary_block_row& row) {
 
 time_ns bounded_if_known(time_ns time) { return time == trace::unknown_time ? time : bounded(time); }
 
-/// Removes what is of other processes, or of all of them together.
-void keep_process(section_facts& of, trace::process_id only, const trace::tables& tables) {
+/// Removes everything about other processes, and everything about all processes together.
+void keep_process(index::section_facts& of, trace::process_id only, const trace::tables& tables) {
   of.only = only;
-  auto whole = std::make_shared<recording_facts>(*of.whole);
-  for (recording_facts::memory& each : whole->memories) each.highest = 0;
+  auto whole = std::make_shared<index::recording_facts>(*of.whole);
+  for (index::recording_facts::memory& each : whole->memories) each.highest = 0;
   const auto of_others = [&](trace::pool_id pool) {
     const trace::pool_row* row = tables.pools.find(pool);
     return row == nullptr || row->process != only;
@@ -78,17 +78,17 @@ void keep_process(section_facts& of, trace::process_id only, const trace::tables
   std::erase_if(whole->pools, [&](const auto& each) { return of_others(each.pool); });
   whole->not_tracked.clear();
   of.whole = std::move(whole);
-  std::erase_if(of.blocks, [&](const known_block& each) { return each.block.process != only; });
+  std::erase_if(of.blocks, [&](const index::known_block& each) { return each.block.process != only; });
   std::erase_if(of.samples, [&](const trace::last_sample_row& each) {
     return each.what != trace::sampled_thing::pool || of_others(each.pool);
   });
   of.open.clear();
 }
 
-known_uses uses_of(const trace::block_uses_row& row) {
-  known_uses made;
+index::known_uses uses_of(const trace::block_uses_row& row) {
+  index::known_uses made;
   made.block = row.block;
-  block_touches& uses = made.uses;
+  index::block_touches& uses = made.uses;
   uses.first = {bounded_if_known(row.first_time), row.first_event};
   uses.last = {bounded_if_known(row.last_time), row.last_event};
   uses.kernels = row.kernels;
@@ -100,7 +100,7 @@ known_uses uses_of(const trace::block_uses_row& row) {
   return made;
 }
 
-/// The first saved facts of a version in [lowest, highest]; nothing if there are none.
+/// Returns the first saved facts with a version in [lowest, highest]; nothing if there are none.
 result<std::optional<trace::saved_row>> saved_facts(const trace::snapshot& of, std::uint32_t lowest,
                                                     std::uint32_t highest) {
   std::optional<trace::saved_row> found;
@@ -117,15 +117,15 @@ result<std::optional<trace::saved_row>> saved_facts(const trace::snapshot& of, s
   return found;
 }
 
-bool decode(const trace::saved_row& from, recording_facts& into) {
-  serialize::reader words(from.bytes, 4 * most_saved_bytes);
+bool decode(const trace::saved_row& from, index::recording_facts& into) {
+  value_reader words(from.bytes, 4 * max_saved_bytes);
   words.get(into);
   return !words.failed() && words.at_end();
 }
 
 }  // namespace
 
-/// Calls `use(row, chunk)` for the rows of a chunk. Skips the chunk if none of its rows lives in [from, to).
+/// Calls `use(row, chunk)` for the rows of a chunk. Skips the chunk if none of its rows is live in [from, to).
 template <class Row, class Use>
 result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
                                      trace::column_set<Row> wanted) const {
@@ -137,7 +137,8 @@ result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns fro
       if (std::none_of((*spans)->begin(), (*spans)->end(), lives)) return {};
     }
   }
-  if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Only this section needs it: do not cache.
+  // Only this section needs these rows, so they are not cached.
+  if constexpr (std::is_same_v<Row, trace::block_category_row>) {
     std::vector<Row> rows;
     if (auto got = from_->read_summary<Row>(chunk, rows); !got) return got;
     for (const Row& row : rows) use(row, chunk);
@@ -164,7 +165,7 @@ result<void> section_reader::rows_in(time_ns from, time_ns to, Use&& use, trace:
 }
 
 result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_ptr<const trace::snapshot> from,
-                                                                   std::shared_ptr<const step_facts> steps,
+                                                                   std::shared_ptr<const index::step_facts> steps,
                                                                    std::shared_ptr<const section_list> sections) {
   auto made = std::make_shared<section_reader>();
   made->from_ = std::move(from);
@@ -175,19 +176,19 @@ result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_p
   if (!made->sections_ || !*saved)
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
   made->in_short_ = (*saved)->version > full_sections_version;
-  auto whole = std::make_shared<recording_facts>();
+  auto whole = std::make_shared<index::recording_facts>();
   if (!decode(**saved, *whole))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
-  sort_by_graph(whole->graphs);
-  whole->chunks = std::make_shared<const chunk_index>(made->from_);
-  whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
+  index::sort_by_graph(whole->graphs);
+  whole->chunks = std::make_shared<const index::chunk_index>(made->from_);
+  whole->steps = steps ? std::move(steps) : std::make_shared<const index::step_facts>();
   made->whole_ = std::move(whole);
   return std::shared_ptr<const section_reader>(std::move(made));
 }
 
 std::shared_ptr<const section_reader> section_reader::of(std::shared_ptr<const trace::snapshot> from,
                                                          std::span<const trace::section_row> sections,
-                                                         std::shared_ptr<const recording_facts> whole) {
+                                                         std::shared_ptr<const index::recording_facts> whole) {
   auto made = std::make_shared<section_reader>();
   made->from_ = std::move(from);
   made->whole_ = std::move(whole);
@@ -195,13 +196,13 @@ std::shared_ptr<const section_reader> section_reader::of(std::shared_ptr<const t
   return made;
 }
 
-const std::shared_ptr<const recording_facts>& section_reader::whole_with_segments() const {
+const std::shared_ptr<const index::recording_facts>& section_reader::whole_with_segments() const {
   if (!in_short_) return whole_;
   std::call_once(segments_read_, [this] {
     const auto saved = saved_facts(*from_, full_sections_version, full_sections_version);
-    recording_facts all;
+    index::recording_facts all;
     if (!saved || !*saved || !decode(**saved, all)) return;
-    auto made = std::make_shared<recording_facts>(*whole_);
+    auto made = std::make_shared<index::recording_facts>(*whole_);
     made->segments = std::move(all.segments);
     with_segments_ = std::move(made);
   });
@@ -215,32 +216,32 @@ time_range section_reader::run_of(std::size_t first, std::size_t last) const {
           last + 1 < sections_->size() ? begin_of(last + 1) : latest_time + 1};
 }
 
-std::vector<step> section_reader::few_steps_in(time_range range, trace::process_id process) const {
-  constexpr std::size_t most_chunks = 3;
-  std::vector<step> found;
+std::vector<index::step> section_reader::few_steps_in(time_range range, trace::process_id process) const {
+  constexpr std::size_t max_chunks = 3;
+  std::vector<index::step> found;
   std::size_t chunks = 0;
   from_->for_each_summary(
       trace::row_type::step, [&](const trace::chunk_info&) { ++chunks; }, range.begin, range.end - 1);
-  if (chunks == 0 || chunks > most_chunks) return found;
+  if (chunks == 0 || chunks > max_chunks) return found;
   const auto got = rows_in<trace::step_row>(range.begin, range.end, [&](const trace::step_row& row, const auto&) {
-    if (row.process == process && row.time < range.end && row.end > range.begin) found.push_back(step_of(row));
+    if (row.process == process && row.time < range.end && row.end > range.begin) found.push_back(index::step_of(row));
   });
   if (!got) found.clear();
   return found;
 }
 
-result<section_facts> section_reader::read(std::size_t first, std::size_t last, section_scope scope,
-                                           const std::function<bool()>& goes_on) const {
-  section_facts made;
+result<index::section_facts> section_reader::read(std::size_t first, std::size_t last, index::section_scope scope,
+                                                  const std::function<bool()>& goes_on) const {
+  index::section_facts made;
   made.scope = scope;
   made.run = run_of(first, last);
-  made.whole = scope == section_scope::timeline ? whole_ : whole_with_segments();
+  made.whole = scope == index::section_scope::timeline ? whole_ : whole_with_segments();
   if (!made.whole) return fail(error_code::corrupt, "what the file says of its segments makes no sense", from_->path());
   const time_ns begin = made.run.begin, end = made.run.end;
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
   const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
-    if (got) got = rows_in<Row>(from, to, use, columns_needed<Row>(scope), goes_on);
+    if (got) got = rows_in<Row>(from, to, use, index::columns_needed<Row>(scope), goes_on);
   };
   read.operator()<trace::boundary_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
     if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
@@ -248,7 +249,7 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
   read.operator()<trace::block_category_row>(begin_of(first), end, [&](const auto& row, const auto&) {
     made.categories.push_back({row.block, category_of(row.category, row.reason)});
   });
-  if (is_drawn(scope)) {
+  if (index::is_drawn(scope)) {
     const time_ns from = begin_of(first);
     read.operator()<trace::last_sample_row>(from, std::max(end, from + 1), [&](const auto& row, const auto& chunk) {
       made.samples_known = made.samples_known || is_everywhere(chunk);
@@ -256,20 +257,20 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
       if (!in_run || row.what == trace::sampled_thing::device) made.samples.push_back(row);
     });
   }
-  if (is_drawn(scope)) {
-    std::map<trace::process_id, std::vector<step>> steps;
+  if (index::is_drawn(scope)) {
+    std::map<trace::process_id, std::vector<index::step>> steps;
     read.operator()<trace::step_row>(begin, end, [&](const auto& row, const auto&) {
-      if (row.time < end && row.end > begin && row.end > row.time) steps[row.process].push_back(step_of(row));
+      if (row.time < end && row.end > begin && row.end > row.time) steps[row.process].push_back(index::step_of(row));
     });
     for (const auto& [process, source] : whole_->steps->sources())
       made.steps.push_back({process, {source, std::move(steps[process])}});
   }
-  if (is_drawn(scope) && first > 0) {
+  if (index::is_drawn(scope) && first > 0) {
     read.operator()<trace::open_slice_row>(begin, begin + 1, [&](const auto& row, const auto&) {
       if (row.time == begin) made.open.push_back(slice_of(row));
     });
   }
-  if (scope == section_scope::everything) {
+  if (scope == index::section_scope::everything) {
     read.operator()<trace::block_uses_row>(begin, end, [&](const auto& row, const auto&) {
       if (lives(row)) made.uses.push_back(uses_of(row));
     });
@@ -281,18 +282,19 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
   return made;
 }
 
-result<std::shared_ptr<const index>> section_reader::index_of(std::size_t first, std::size_t last, section_scope scope,
-                                                              const std::function<bool()>& goes_on,
-                                                              trace::process_id only) const {
+result<std::shared_ptr<const index::event_store>> section_reader::index_of(std::size_t first, std::size_t last,
+                                                                           index::section_scope scope,
+                                                                           const std::function<bool()>& goes_on,
+                                                                           trace::process_id only) const {
   if (first > last || last >= sections_->size())
     return fail(error_code::invalid_argument, "there are no such sections", from_->path());
   auto about = read(first, last, scope, goes_on);
   if (!about) return tl::unexpected(about.error());
   if (only != trace::process_id::none) keep_process(*about, only, from_->tables());
-  auto made = std::make_shared<section_index>(std::move(*about));
+  auto made = std::make_shared<index::section_index>(std::move(*about));
   if (!made->absorb(*from_, goes_on)) return given_up(*from_);
-  if (scope == section_scope::timeline) made->keep_what_is_drawn(*from_);
-  return std::shared_ptr<const index>(std::move(made));
+  if (scope == index::section_scope::timeline) made->keep_what_is_drawn(*from_);
+  return std::shared_ptr<const index::event_store>(std::move(made));
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -6,18 +6,19 @@
 #include <utility>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/figures/recording_facts_format.hpp"
-#include "core/summary/figures/serialize.hpp"
+#include "core/summary/metrics/recording_facts_format.hpp"
+#include "core/summary/metrics/serialize.hpp"
 #include "core/summary/sections/boundary_blocks.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 constexpr std::size_t rows_a_chunk = 4096;
 constexpr std::size_t reaches_a_chunk = 1024;
-constexpr std::size_t least_rows = 1024;  ///< Least size of a chunk that is cut where another boundary begins.
+/// The minimum number of rows in a chunk that ends where another boundary begins.
+constexpr std::size_t min_rows = 1024;
 
-trace::boundary_block_row row_of(const block_record& b, block_category is) {
+trace::boundary_block_row row_of(const index::block_record& b, index::block_category is) {
   trace::boundary_block_row row;
   row.time = b.born;
   row.end = b.freed() ? b.died : latest_time;
@@ -44,7 +45,7 @@ trace::boundary_block_row row_of(const block_record& b, block_category is) {
   return row;
 }
 
-trace::block_uses_row row_of(const block_record& b, const block_touches& uses) {
+trace::block_uses_row row_of(const index::block_record& b, const index::block_touches& uses) {
   trace::block_uses_row row;
   row.time = b.born;
   row.end = b.freed() ? b.died : latest_time;
@@ -64,7 +65,7 @@ trace::block_uses_row row_of(const block_record& b, const block_touches& uses) {
   return row;
 }
 
-/// Writes `made(kept)`, a row or nothing, for each block. Each chunk spans little time.
+/// Writes `made(kept)`, which is a row or nothing, for each block. Ends chunks early, so that each covers little time.
 template <class Row, class Made>
 void write_kept(trace::file_writer& to, std::span<const saved_block> kept, Made&& made) {
   std::vector<Row> rows;
@@ -74,7 +75,7 @@ void write_kept(trace::file_writer& to, std::span<const saved_block> kept, Made&
     rows.clear();
   };
   for (const saved_block& each : kept) {
-    if (rows.size() >= (each.boundary == boundary ? rows_a_chunk : least_rows)) write();
+    if (rows.size() >= (each.boundary == boundary ? rows_a_chunk : min_rows)) write();
     boundary = each.boundary;
     if (auto row = made(each)) rows.push_back(*row);
   }
@@ -94,7 +95,7 @@ trace::block_category_row category_row_of(const saved_block& of) {
 }
 
 bool is_kept(saved_block& of, std::span<const time_ns> begins) {
-  const block_record& block = of.block;
+  const index::block_record& block = of.block;
   const std::size_t born = section_of(begins, block.born);
   const std::optional<std::uint32_t> keeper = keeper_of(block, begins);
   of.crosses = keeper.has_value();
@@ -109,7 +110,7 @@ void section_writer::add_blocks(std::vector<saved_block>& blocks) {
     return std::tuple(-std::countr_zero(b.boundary), b.boundary, b.block.born, b.block.id);
   };
   std::sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
-  // Contradictory rows may be far from where the block lives, so all sections must know it.
+  // Contradictory rows may be far from the time in which the block is live, so all sections must know the block.
   std::vector<trace::boundary_block_row> disputed;
   for (const saved_block& each : blocks)
     if (each.disputed) disputed.push_back(row_of(each.block, each.category));
@@ -139,28 +140,28 @@ void section_writer::add_first_and_highest(std::span<const trace::last_sample_ro
   to_.add_summary<trace::last_sample_row>(rows, std::pair(INT64_MIN, INT64_MAX));
 }
 
-std::size_t section_writer::add_full_chunks(const chunk_index& chunks, std::size_t first) {
+std::size_t section_writer::add_full_chunks(const index::chunk_index& chunks, std::size_t first) {
   for (; first + reaches_a_chunk <= chunks.known().size(); first += reaches_a_chunk)
     to_.add_summary<trace::chunk_reach_row>(chunks.known().subspan(first, reaches_a_chunk));
   return first;
 }
 
-void section_writer::add_chunks(const chunk_index& chunks, std::size_t first) {
-  for (std::span<const chunk_reach> left = chunks.known().subspan(first); !left.empty();) {
+void section_writer::add_chunks(const index::chunk_index& chunks, std::size_t first) {
+  for (std::span<const index::chunk_reach> left = chunks.known().subspan(first); !left.empty();) {
     const std::size_t count = std::min(reaches_a_chunk, left.size());
     to_.add_summary<trace::chunk_reach_row>(left.first(count));
     left = left.subspan(count);
   }
 }
 
-void section_writer::add_steps(const step_facts& steps) {
+void section_writer::add_steps(const index::step_facts& steps) {
   std::vector<trace::step_row> rows;
   const auto write = [&] {
     to_.add_summary<trace::step_row>(rows);
     rows.clear();
   };
   for (const auto& [process, list] : steps.lists()) {
-    for (const step& each : list.steps) {
+    for (const index::step& each : list.steps) {
       rows.push_back({each.span.begin, each.span.end, process, each.number, each.event});
       if (rows.size() == rows_a_chunk) write();
     }
@@ -168,7 +169,7 @@ void section_writer::add_steps(const step_facts& steps) {
   }
 }
 
-bool section_writer::add_whole(recording_facts whole) {
+bool section_writer::add_whole(index::recording_facts whole) {
   const auto all = saved(whole, full_sections_version);
   whole.not_tracked.clear();
   whole.segments.clear();
@@ -178,16 +179,16 @@ bool section_writer::add_whole(recording_facts whole) {
   return true;
 }
 
-std::optional<trace::saved_row> section_writer::saved(const recording_facts& whole, std::uint32_t version) {
+std::optional<trace::saved_row> section_writer::saved(const index::recording_facts& whole, std::uint32_t version) {
   trace::saved_row made{sections_name, version, {}};
-  serialize::writer words(made.bytes);
+  value_writer words(made.bytes);
   words.put(whole);
-  if (words.failed() || made.bytes.size() > most_saved_bytes) return std::nullopt;
+  if (words.failed() || made.bytes.size() > max_saved_bytes) return std::nullopt;
   return made;
 }
 
-known_slice slice_of(const trace::open_slice_row& row) {
-  known_slice made;
+index::known_slice slice_of(const trace::open_slice_row& row) {
+  index::known_slice made;
   made.what = row.what;
   made.owner = row.owner;
   made.lane = row.lane;
@@ -201,7 +202,7 @@ known_slice slice_of(const trace::open_slice_row& row) {
   return made;
 }
 
-std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index& from) {
+std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index::event_store& from) {
   std::vector<trace::open_slice_row> rows;
   const auto put = [&](trace::lane_kind what, std::size_t owner, const timeline::slice_set& set) {
     set.for_each_open(time, [&](const timeline::slice_item& item, std::uint16_t lane) {
@@ -221,4 +222,4 @@ std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index& fro
   return rows;
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

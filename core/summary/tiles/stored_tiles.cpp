@@ -11,34 +11,36 @@
 #include "core/base/saturating.hpp"
 #include "core/timeline/slice_kind.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using timeline::tile;
 using trace::row_type;
 using trace::tile_bins;
 
-/// More than any recording has of curves or lanes. A few corrupt bytes could claim very many rows.
-constexpr std::size_t most_rows = std::size_t{1} << 18;
-/// Bins more than 16 times too wide show too little to be used instead.
-constexpr unsigned most_levels_above = 4;
+/// More curves or lanes than any recording has. This limit is needed because a few corrupt bytes could claim very many
+/// rows.
+constexpr std::size_t max_rows = std::size_t{1} << 18;
+/// Bins that are more than 2^4 = 16 times too wide show too little to replace the requested bins.
+constexpr unsigned max_levels_above = 4;
 
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
   bool sound = true;
   from.for_each_summary(type, [&](const trace::chunk_info& chunk) {
-    if (!sound || into.size() + chunk.rows > most_rows) {
+    if (!sound || into.size() + chunk.rows > max_rows) {
       sound = false;
       return;
     }
-    const auto rows = from.read_summary<Row>(chunk);  // Who reads sections needs theirs again.
+    const auto rows = from.read_summary<Row>(chunk);  // Readers of sections need their own.
     sound = rows.has_value();
     if (sound) into.insert(into.end(), (*rows)->begin(), (*rows)->end());
   });
   return sound;
 }
 
-/// The level of an aligned span whose length is a power of two; 0 if a tile cannot have the span [begin, end).
+/// Returns the level of the span [begin, end) if it is aligned and its length is a power of two; 0 if a tile cannot
+/// have this span.
 unsigned level_of(time_ns begin, time_ns end) {
   if (begin < -latest_time * 2 || end > latest_time * 2 || end <= begin) return 0;
   const auto length = static_cast<std::uint64_t>(end - begin);
@@ -47,7 +49,7 @@ unsigned level_of(time_ns begin, time_ns end) {
   return level >= timeline::lowest_tile_level ? level : 0;
 }
 
-/// The same as `level_of` for each, at a fraction of its cost.
+/// Gives the same result as calling `level_of` for each section, at a fraction of the cost.
 bool are_tiles(const section_list& sections) {
   if (sections.begin() < -latest_time * 2 || sections.end() > latest_time * 2) return false;
   std::uint64_t wrong = 0;
@@ -63,30 +65,31 @@ bool are_tiles(const section_list& sections) {
   return wrong == 0 && shortest >= std::uint64_t{1} << timeline::lowest_tile_level;
 }
 
-/// The length above which a value is nearer, by ratio, to twice `length` than to `length`.
+/// Returns the length above which a value is closer, by ratio, to twice `length` than to `length`.
 double half_way_to_twice(time_ns length) { return std::numbers::sqrt2 * static_cast<double>(length); }
 
-/// The level whose bin length, a power of two, is nearest to `length` by ratio.
+/// Returns the level whose bin length, a power of two, is closest to `length` by ratio.
 unsigned level_nearest_to(time_ns length) {
   const auto below = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)) - 1);
   return static_cast<double>(length) > half_way_to_twice(time_ns{1} << below) ? below + 1 : below;
 }
 
-/// The level of the narrowest tiles at a section: its own, unless the file has no tiles of that one. `levels`: one bit for
-/// each level that has tiles.
+/// Returns the level of the narrowest tiles at a section: the section's own level, unless the file has no tiles of that
+/// level. `levels` has one bit for each level with tiles.
 unsigned lowest_level_at(time_range section, std::uint64_t levels) {
   const unsigned own = level_of(section.begin, section.end);
   const std::uint64_t from_own = levels >> own << own;
   return from_own == 0 ? own : static_cast<unsigned>(std::countr_zero(from_own));
 }
 
-/// Merges the last slice drawn with the one before it if both are the same event. Their lane begins at index `lane`.
+/// Merges the slice drawn last with the previous slice if both are the same event. The slices of their lane begin at
+/// index `lane`.
 void join_last(std::size_t lane, std::vector<timeline::drawn_slice>& drawn) {
   if (drawn.size() < lane + 2) return;
   const timeline::drawn_slice& next = drawn.back();
   timeline::drawn_slice& last = drawn[drawn.size() - 2];
-  // Steps may have no event, so compare their numbers. A step is counted in each part, so take the maximum.
-  const bool steps = is_step(next.item.kind);
+  // Steps may have no event, so compare their numbers. A step is counted in each part, so take the maximum count.
+  const bool steps = timeline::is_step(next.item.kind);
   const bool same = last.item.event == next.item.event && (!steps || last.item.bytes == next.item.bytes);
   if (!same || last.item.end < next.item.begin) return;
   const auto covered = [](const timeline::drawn_slice& s) {
@@ -101,11 +104,12 @@ void join_last(std::size_t lane, std::vector<timeline::drawn_slice>& drawn) {
   drawn.pop_back();
 }
 
-/// Converts a bin of a tile to a slice, in place: building it elsewhere and copying it took twice as long.
+/// Converts a bin of a tile to a slice, in place, because building the slice elsewhere and copying it took twice as
+/// long.
 void fill(timeline::drawn_slice& slice, const drawn_bin& bin, time_range over, std::size_t lane) {
   slice.item = {over.begin, over.end, bin.event, static_cast<trace::string_id>(bin.name), bin.bytes, bin.kind, bin.tag};
   slice.busy = bin.busy;
-  if (bin.count == 0) {  // The slice began earlier; its end is known.
+  if (bin.count == 0) {  // The slice began before this bin; its end is known.
     const double busy = std::round(static_cast<double>(bin.busy) * static_cast<double>(over.length()));
     slice.item.end = saturating_sum(over.begin, saturating_cast<time_ns>(busy));
     slice.busy = 1;
@@ -146,9 +150,11 @@ std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace
 
 namespace {
 
-/// The lanes of a growing recording are numbered in the order in which they appeared.
+/// Sorts the lanes. In a growing recording, lanes are numbered in the order in which they appeared.
 void put_together_by_owner(std::vector<trace::lane_row>& lanes) {
-  const auto before = [](const trace::lane_row& a, const trace::lane_row& b) { return owner_of(a) < owner_of(b); };
+  const auto before = [](const trace::lane_row& a, const trace::lane_row& b) {
+    return index::owner_of(a) < index::owner_of(b);
+  };
   std::map<trace::lane_row, std::uint32_t, decltype(before)> firsts(before);
   for (const trace::lane_row& each : lanes) firsts.try_emplace(each, each.lane);
   std::stable_sort(lanes.begin(), lanes.end(), [&](const trace::lane_row& a, const trace::lane_row& b) {
@@ -168,13 +174,13 @@ bool stored_tiles::load() {
     if (lanes_[i].lane != i || lanes_[i].depth >= timeline::slice_set::lane_limit) return false;
   put_together_by_owner(lanes_);
   const auto roots = timeline::root_tiles(sections_->begin(), sections_->end() - 1);
-  if (roots.back().end() != sections_->end()) return false;  // Before the first section there is nothing.
+  if (roots.back().end() != sections_->end()) return false;  // There is nothing before the first section.
   root_level_ = roots.front().level;
   stacks_.emplace(curves_, trace_->tables());
   curves_drawn_ = drawn_times(curves_.size());
   lanes_drawn_ = drawn_times(lanes_.size());
   levels_ = trace_->summaries_to_search().tile_levels();
-  return (levels_ & 1) == 0;  // All spans may be those of tiles.
+  return (levels_ & 1) == 0;  // All spans can be tile spans.
 }
 
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
@@ -191,16 +197,17 @@ bool stored_tiles::draws_sections(const bin_grid& grid) const {
 
 time_ns stored_tiles::longest_of_sections(time_ns time, std::uint32_t width) const {
   const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
-  // A section is drawn if a pixel is nearer to half of its tile's bins than to these bins.
+  // A section is drawn from its events if the length of a pixel is closer to half of the bins of the section's tile
+  // than to these bins.
   const time_ns bin =
       time_ns{1} << (lowest_level_at(sections_->at(sections_->section_at(time)), levels_) - trace::tile_bins_log2);
   return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
 }
 
-/// The level of the tile to use at `time`: `wanted`, or one above it of which all that is drawn is cached.
+/// Returns the level of the tile to use at `time`: `wanted`, or a higher level at which everything to draw is cached.
 unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, const drawn_owners& of, bool reads_tiles) const {
   if (reads_tiles) return wanted;
-  const unsigned highest = std::min(wanted + most_levels_above, root_level_);
+  const unsigned highest = std::min(wanted + max_levels_above, root_level_);
   const auto is_kept = [&](const part_key& each) { return kept_.at_hand(each) != nullptr; };
   for (unsigned level = wanted; level <= highest; ++level) {
     if (!is_level(level)) continue;
@@ -210,7 +217,7 @@ unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, const drawn_o
   return wanted;
 }
 
-/// Splits a grid into pieces, each of one tile or section, with the requested bins.
+/// Splits a grid into pieces that each belong to one tile or section and have the requested bins.
 std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
   std::vector<piece> all;
   const auto bins_until = [&](time_ns time) {
@@ -245,14 +252,14 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
   return all;
 }
 
-/// The pieces of a grid with the sources available in `from`.
+/// Returns the pieces of a grid, with the sources that are available in `from`.
 std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const drawn_owners& of,
                                                          const bin_sources& from, bin_detail& detail) const {
   std::vector<piece> all = cut(grid);
   std::vector<std::size_t> sections;
   for (const piece& each : all)
     if (each.section) sections.push_back(*each.section);
-  std::vector<std::shared_ptr<const index>> indexes;
+  std::vector<std::shared_ptr<const index::event_store>> indexes;
   if (from.sections && !sections.empty()) indexes = from.sections(sections);
   indexes.resize(sections.size());
   auto next = indexes.begin();
@@ -267,13 +274,13 @@ std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, c
   return all;
 }
 
-/// The curves and those that their stacks count, whose sum tells when a stack is highest.
+/// Returns `curves` and the curves that their stacks count: the sum of these shows when a stack is highest.
 stored_tiles::drawn_owners stored_tiles::with_stacks_of(std::span<const std::uint32_t> curves) const {
   drawn_owners all{tile_content::curves, {curves.begin(), curves.end()}};
   std::vector<std::uint32_t> seen;
   for (const std::uint32_t curve : curves) {
     const std::uint32_t stack = stacks_->stack_of(curve);
-    if (stack == curve_stacks::none || std::find(seen.begin(), seen.end(), stack) != seen.end()) continue;
+    if (stack == index::curve_stacks::none || std::find(seen.begin(), seen.end(), stack) != seen.end()) continue;
     seen.push_back(stack);
     const std::vector<std::uint32_t>& counted = stacks_->counted()[stack];
     all.numbers.insert(all.numbers.end(), counted.begin(), counted.end());
@@ -283,11 +290,12 @@ stored_tiles::drawn_owners stored_tiles::with_stacks_of(std::span<const std::uin
   return all;
 }
 
-result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
-                                                                   const bin_grid& grid, const bin_sources& from,
-                                                                   bin_detail& detail) const {
-  std::vector<std::vector<sampled_bin>> all(curves.size());
-  for (std::vector<sampled_bin>& bins : all) bins.reserve(grid.count);
+result<std::vector<std::vector<timeline::sampled_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
+                                                                             const bin_grid& grid,
+                                                                             const bin_sources& from,
+                                                                             bin_detail& detail) const {
+  std::vector<std::vector<timeline::sampled_bin>> all(curves.size());
+  for (std::vector<timeline::sampled_bin>& bins : all) bins.reserve(grid.count);
   const drawn_owners drawn = with_stacks_of(curves);
   note_drawn(drawn);
   const std::vector<piece> pieces = pieces_of(grid, drawn, from, detail);
@@ -304,11 +312,11 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
     const tile_view& rows = (*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
       bin_walk walk(rows.curve(curves[c]));
-      std::vector<sampled_bin>& to = all[c];
+      std::vector<timeline::sampled_bin>& to = all[c];
       const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
         const double value = begin < part.from.begin ? 0 : walk.last();
-        to.insert(to.end(), part.count, sampled_bin::constant(value));
+        to.insert(to.end(), part.count, timeline::sampled_bin::constant(value));
         continue;
       }
       const unsigned level = part.from.bin_level();
@@ -317,7 +325,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
         walk.take_each(static_cast<std::size_t>(offset >> level), part.count, to);
         continue;
       }
-      // Several bins of the tile for one of the grid, or the reverse.
+      // Either several bins of the tile make up one bin of the grid, or the reverse.
       const std::size_t several = grid.level > level ? std::size_t{1} << (grid.level - level) : 1;
       for (std::uint32_t i = 0; i < part.count; ++i) {
         const auto low = static_cast<std::size_t>((offset + (static_cast<time_ns>(i) << grid.level)) >> level);
@@ -333,19 +341,20 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
   return all;
 }
 
-/// Appends `count` bins over `over` to the bins of each of `curves`, from the index of a section.
-void stored_tiles::sample_section(const index& from, time_range over, std::uint32_t count,
+/// Appends `count` bins over `over` to the bins of each of `curves`, from the event store of a section.
+void stored_tiles::sample_section(const index::event_store& from, time_range over, std::uint32_t count,
                                   std::span<const std::uint32_t> curves,
-                                  std::vector<std::vector<sampled_bin>>& all) const {
+                                  std::vector<std::vector<timeline::sampled_bin>>& all) const {
   const auto facts = from.tensors(*trace_);
-  const std::vector<index_curve> listed = curves_of(from, facts.get(), over);
+  const std::vector<index::index_curve> listed = index::curves_of(from, facts.get(), over);
   std::vector<trace::curve_row> rows;
-  for (const index_curve& each : listed) rows.push_back(each.about);
+  for (const index::index_curve& each : listed) rows.push_back(each.about);
   std::vector<std::uint32_t> wanted;
   std::vector<std::size_t> owners;
   for (std::size_t c = 0; c < curves.size(); ++c) {
-    const auto found = std::find_if(rows.begin(), rows.end(),
-                                    [&](const trace::curve_row& each) { return same_curve(each, curves_[curves[c]]); });
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const trace::curve_row& each) {
+      return index::same_curve(each, curves_[curves[c]]);
+    });
     if (found == rows.end()) {
       all[c].resize(all[c].size() + count);
       continue;
@@ -353,29 +362,32 @@ void stored_tiles::sample_section(const index& from, time_range over, std::uint3
     wanted.push_back(found->curve);
     owners.push_back(c);
   }
-  const auto bins = sample_curves(listed, curve_stacks(rows, trace_->tables()), wanted, over, count);
+  const auto bins = index::sample_curves(listed, index::curve_stacks(rows, trace_->tables()), wanted, over, count);
   for (std::size_t i = 0; i < owners.size(); ++i)
     all[owners[i]].insert(all[owners[i]].end(), bins[i].begin(), bins[i].end());
 }
 
-/// Sets `at_peak` of the last `count` bins of `curves`, each of `several` bins of a tile from bin `first` on.
+/// Sets `at_peak` of the last `count` bins of `curves`. Each of these bins consists of `several` bins of a tile,
+/// starting at the tile's bin `first`.
 void stored_tiles::put_peaks(const tile_view& rows, std::size_t first, std::size_t several, std::size_t count,
-                             std::span<const std::uint32_t> curves, std::vector<std::vector<sampled_bin>>& all) const {
+                             std::span<const std::uint32_t> curves,
+                             std::vector<std::vector<timeline::sampled_bin>>& all) const {
   const std::size_t behind = std::min<std::size_t>(first + several * count, tile_bins);
-  std::vector<sampled_bin> bins;
-  const auto bins_of = [&](std::uint32_t curve) -> const std::vector<sampled_bin>& {
+  std::vector<timeline::sampled_bin> bins;
+  const auto bins_of = [&](std::uint32_t curve) -> const std::vector<timeline::sampled_bin>& {
     bins.clear();
     bin_walk(rows.curve(curve)).take_each(first, behind - first, bins);
     return bins;
   };
-  std::vector<std::vector<std::size_t>> chosen(stacks_->size());  // For each stack and bin: the place of its peak.
+  // For each stack and bin: the position of the stack's peak.
+  std::vector<std::vector<std::size_t>> chosen(stacks_->size());
   for (std::size_t c = 0; c < curves.size(); ++c) {
     const std::uint32_t stack = stacks_->stack_of(curves[c]);
-    if (stack == curve_stacks::none) continue;
+    if (stack == index::curve_stacks::none) continue;
     if (chosen[stack].empty()) {
       std::vector<double> sums(behind - first);
       for (const std::uint32_t counted : stacks_->counted()[stack]) {
-        const std::vector<sampled_bin>& of_curve = bins_of(counted);
+        const std::vector<timeline::sampled_bin>& of_curve = bins_of(counted);
         for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_curve[i].at_peak;
       }
       for (std::size_t i = 0; i < sums.size(); i += several) {
@@ -384,7 +396,7 @@ void stored_tiles::put_peaks(const tile_view& rows, std::size_t first, std::size
         chosen[stack].push_back(static_cast<std::size_t>(std::max_element(begin, end) - sums.begin()));
       }
     }
-    const std::vector<sampled_bin>& of_curve = bins_of(curves[c]);
+    const std::vector<timeline::sampled_bin>& of_curve = bins_of(curves[c]);
     const std::size_t last = all[c].size() - count;
     for (std::size_t i = 0; i < chosen[stack].size() && i < count; ++i)
       all[c][last + i].at_peak = of_curve[chosen[stack][i]].at_peak;
@@ -395,7 +407,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
                                 std::vector<timeline::drawn_slice>& into) const {
   std::uint32_t behind = first;
   drawn_owners of{tile_content::lanes, {}};
-  for (; behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first]); ++behind)
+  for (; behind < lanes_.size() && index::same_owner(lanes_[behind], lanes_[first]); ++behind)
     of.numbers.push_back(lanes_[behind].lane);
   std::sort(of.numbers.begin(), of.numbers.end());
   note_drawn(of);
@@ -407,15 +419,15 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
     return time_range{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                       grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
   };
-  // What the indexes draw for all lanes, the upper lanes first.
+  // The slices of all lanes from event stores, upper lanes first.
   std::vector<std::vector<timeline::drawn_slice>> of_indexes(pieces.size());
   std::size_t lanes = behind - first;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     if (!pieces[p].instead) continue;
     const time_range over = range_of(pieces[p]);
     const auto facts = lanes_[first].what == trace::lane_kind::steps ? pieces[p].instead->tensors(*trace_) : nullptr;
-    for (const index_slices& owner : slices_of(*pieces[p].instead, facts.get()))
-      if (same_owner(owner.about, lanes_[first]))
+    for (const index::index_slices& owner : index::slices_of(*pieces[p].instead, facts.get()))
+      if (index::same_owner(owner.about, lanes_[first]))
         owner.slices->draw(over.begin, over.end, pieces[p].count, of_indexes[p]);
     if (!of_indexes[p].empty()) lanes = std::max<std::size_t>(lanes, of_indexes[p].back().lane + std::size_t{1});
   }
@@ -439,7 +451,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       const tile_rows* const rows = (*tiles)[p].of(lane_number);
       if (rows == nullptr) continue;
       const stored_bins<drawn_bin> stored = rows->lane(lane_number);
-      // Merge the tile's bins that lie in the same bin of the grid.
+      // Merge the bins of the tile that are in the same bin of the grid.
       const unsigned level = part.from.bin_level();
       const unsigned several = grid.level > level ? grid.level - level : 0;
       const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };
@@ -461,4 +473,4 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
   return {};
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

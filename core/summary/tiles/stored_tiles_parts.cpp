@@ -1,19 +1,19 @@
-// The parts of tiles: which chunks hold them, and which are in memory.
+// The parts of tiles: which chunks contain them, and which parts are in memory.
 #include <algorithm>
 #include <chrono>
 
 #include "core/summary/tiles/stored_tiles.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using timeline::tile;
 using trace::row_type;
 using trace::tile_bins;
 
-/// A tile of no more parts is read ahead whole: one process has a part of curves and one of lanes.
+/// A tile with at most this many parts is read ahead completely. A tile of one process has two: curves and lanes.
 constexpr std::size_t few_parts = 4;
-/// What was drawn longer ago is not read ahead.
+/// Curves and lanes that were drawn longer ago than this are not read ahead.
 constexpr std::chrono::nanoseconds recently = std::chrono::seconds(3);
 
 std::int64_t steady_now() {
@@ -37,12 +37,12 @@ std::vector<stored_tiles::part_key> stored_tiles::parts_in(const tile& which, ti
   const std::vector<trace::chunk_info> chunks = chunks_of(which, content);
   if (chunks.empty()) return {};
   const auto owners = static_cast<std::uint32_t>(content == tile_content::lanes ? lanes_.size() : curves_.size());
-  const bool told =
+  const bool reported =
       std::any_of(chunks.begin(), chunks.end(), [](const auto& each) { return each.highest_event != 0; }) &&
       std::all_of(chunks.begin(), chunks.end(), [&](const auto& each) {
         return each.lowest_event <= each.highest_event && each.highest_event < owners;
       });
-  if (!told) return {{which, content, {0, owners}}};
+  if (!reported) return {{which, content, {0, owners}}};
   std::vector<part_key> parts;
   for (const trace::chunk_info& each : chunks) {
     const owner_range range{static_cast<std::uint32_t>(each.lowest_event),
@@ -61,14 +61,14 @@ stored_tiles::kept_tiles::made stored_tiles::read(const part_key& part) const {
   const std::size_t owners = part.content == tile_content::lanes ? lanes_.size() : curves_.size();
   std::size_t rows = 0;
   for (const trace::chunk_info& chunk : chunks) rows += chunk.rows;
-  // A few bytes of a corrupt file could claim very many.
+  // A few bytes of a corrupt file could claim very many owners.
   if (rows > owners * tile_bins) return fail(error_code::corrupt, "a tile has more rows than its bins", trace_->path());
   if (part.owners != owner_range{0, static_cast<std::uint32_t>(owners)})
     std::erase_if(chunks, [&](const trace::chunk_info& each) {
       return each.lowest_event < part.owners.first || each.lowest_event >= part.owners.behind;
     });
   const tile which = part.which;
-  // A view with wider bins uses the tile above, if there is one.
+  // A view with wider bins uses the tile above if there is such a tile.
   const bool joins = which.level >= root_level_ || !is_level(which.level + 1);
   return tile_rows::read(*trace_, chunks, which, part.content, part.owners, joins);
 }
@@ -148,7 +148,7 @@ bool stored_tiles::prepare(const tile& which) const {
 }
 
 void stored_tiles::take_over(const stored_tiles& before) const {
-  // What has a number in a settled tile keeps it; more may have come.
+  // Owners with a number in a settled tile keep that number; there may be new owners.
   const auto copy = [](const drawn_times& from, drawn_times& to) {
     for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
       to[i].store(from[i].load(std::memory_order_relaxed));
@@ -167,4 +167,4 @@ void stored_tiles::take_over(const stored_tiles& before) const {
   }
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

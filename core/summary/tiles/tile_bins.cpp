@@ -12,17 +12,18 @@
 #include "core/timeline/slice_kind.hpp"
 #include "core/trace/columns/codec.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using timeline::tile;
 using trace::tile_bins;
 
-/// Bins of a tile that are one bin of the tile above it.
+/// The number of bins of a tile that make up one bin of the tile above.
 constexpr std::uint32_t bins_in_one = 1U << trace::tile_fan_out_log2;
 constexpr std::uint32_t shared_bins = tile_bins / bins_in_one;
 
-curve_bins fill_curve(const tile& where, unsigned bin_level, const index_curve& curve, const stack_peaks& peaks) {
+curve_bins fill_curve(const tile& where, unsigned bin_level, const index::index_curve& curve,
+                      const index::stack_peaks& peaks) {
   curve_bins made;
   if (curve.is_constant_in({where.begin, where.end()})) {
     const double value = curve.at(where.begin);
@@ -35,7 +36,7 @@ curve_bins fill_curve(const tile& where, unsigned bin_level, const index_curve& 
     curve_bin bin{part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum,
                   part.minimum};
     if (part.minimum == part.maximum) {
-      bin.mean = part.minimum;  // Without rounding errors of the division.
+      bin.mean = part.minimum;  // Take the exact value, because the division would round it.
     } else {
       bin.last = curve.at(where.begin + static_cast<time_ns>(i + 1) * length - 1);
       bin.at_peak = peaks.value(curve.about.curve, i, part);
@@ -58,7 +59,7 @@ void add_slice(const tile& where, unsigned level, const timeline::slice_item& it
     lane_bin part;
     part.count = begins ? 1 : 0;
     part.busy = std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin));
-    part.bytes = begins || is_step(item.kind) ? item.bytes : 0;
+    part.bytes = begins || timeline::is_step(item.kind) ? item.bytes : 0;
     part.length = end - item.begin;
     part.event = item.event;
     part.name = item.name;
@@ -72,8 +73,8 @@ void add_slice(const tile& where, unsigned level, const timeline::slice_item& it
   if (last > first) bins.at(last).append(part_in(last));
 }
 
-/// Rounds a mean to a millionth. The lower four bytes are invisible noise that takes as much space as the rest of the
-/// bin. The result may lie outside of the bin's minimum and maximum, so readers clamp it.
+/// Rounds a mean to a millionth. The lower four bytes are invisible noise, and would take as much space as the rest of
+/// the bin. The result may be outside the bin's minimum and maximum, so readers clamp it.
 double stored_mean(double mean) {
   constexpr unsigned noise = 32;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(mean) >> noise << noise);
@@ -115,15 +116,15 @@ time_ns stored_length(time_ns length) {
   return length >> noise << noise;
 }
 
-/// Hands out all bins of a curve in order.
+/// Visits all bins of a curve in order.
 class curve_walk {
  public:
   explicit curve_walk(const curve_bins& of) : of_(of) {}
-  /// The number of the next bin that differs from the one before; `tile_bins` if there is none.
+  /// The number of the next bin that differs from the previous one; `tile_bins` if there is none.
   [[nodiscard]] std::uint32_t next_change() const {
     return next_ < of_.changes.size() ? of_.changes[next_].bin : tile_bins;
   }
-  /// Returns bin `bin`. Call in order of bins; only bins without a change may be left out.
+  /// Returns bin `bin`. Call in order of bins. Only bins without a change may be skipped.
   curve_bin at(std::uint32_t bin) {
     if (next_change() != bin) return {value_, value_, value_, value_, value_};
     const curve_bin& is = of_.changes[next_++].is;
@@ -137,7 +138,8 @@ class curve_walk {
   double value_ = 0;
 };
 
-/// For each bin of a tile's share: which of the bins joined there has the highest sum of the `counted` curves.
+/// For each bin of a tile's share: which of the bins that are merged into that bin has the highest sum of the `counted`
+/// curves.
 using chosen_bins = std::vector<std::uint8_t>;
 
 chosen_bins choose_peaks(const filled_tile& part, std::span<const std::uint32_t> counted) {
@@ -154,7 +156,7 @@ chosen_bins choose_peaks(const filled_tile& part, std::span<const std::uint32_t>
   return chosen;
 }
 
-/// `chosen`: of the curve's stack; null if it is in none.
+/// `chosen`: the result of `choose_peaks` for the curve's stack; null if the curve is in no stack.
 curve_bins share_of(const curve_bins& part, const chosen_bins* chosen) {
   curve_bins made;
   for (curve_walk bins(part); bins.next_change() < tile_bins;) {
@@ -173,7 +175,7 @@ curve_bins share_of(const curve_bins& part, const chosen_bins* chosen) {
     sum.mean = sum.minimum == sum.maximum ? sum.minimum : mean / static_cast<double>(bins_in_one);
     made.append(to, sum);
   }
-  made.changes.shrink_to_fit();  // It waits for the tiles beside it.
+  made.changes.shrink_to_fit();  // Free unused memory, because the share is kept until the neighbouring tiles exist.
   return made;
 }
 
@@ -198,12 +200,13 @@ lane_bins share_of(const lane_bins& part) {
   return made;
 }
 
-/// Readers read chunks of a tile that hold what they draw. A chunk ends with the curve or lane that brings it to this many
-/// rows: few tiles of one process have so many, and a tile of hundreds of processes has a million.
+/// Readers read only the chunks of a tile that contain the curves and lanes to draw. A chunk ends with the curve or
+/// lane with which it reaches this many rows: few tiles of one process have that many, and a tile of hundreds of
+/// processes has a million.
 constexpr std::size_t enough_rows = 8192;
 static_assert(enough_rows + tile_bins <= trace::max_chunk_rows);
 
-/// Rows of a tile that wait until they are a chunk.
+/// The rows of a tile that wait until they fill a chunk.
 template <class Row>
 class waiting_rows {
  public:
@@ -223,7 +226,7 @@ class waiting_rows {
 };
 
 void append_share(curve_bins& to, std::uint32_t first, const curve_bins& share) {
-  // A share says its bins after a value of 0.
+  // A share's bins start from a value of 0.
   if (share.changes.empty() || share.changes.front().bin > 0) to.append(first, {});
   for (const curve_bins::change& each : share.changes) to.append(first + each.bin, each.is);
 }
@@ -233,9 +236,9 @@ void append_share(curve_bins& to, std::uint32_t first, const curve_bins& share) 
 void lane_bin::append(const lane_bin& later) {
   count += later.count;
   saturating_add(busy, later.busy);
-  if (!is_step(later.kind)) bytes += later.bytes;
+  if (!timeline::is_step(later.kind)) bytes += later.bytes;
   if (later.length <= length) return;
-  if (is_step(later.kind)) bytes = later.bytes;
+  if (timeline::is_step(later.kind)) bytes = later.bytes;
   length = later.length;
   event = later.event;
   name = later.name;
@@ -248,7 +251,7 @@ lane_bin& lane_bins::at(std::uint32_t bin) {
   auto place = std::lower_bound(runs.begin(), runs.end(), bin,
                                 [](const run& each, std::uint32_t number) { return each.end() <= number; });
   if (bin < place->first) return runs.insert(place, run{bin, 1, {}})->is;
-  // Take it out of its run.
+  // Take the bin out of its run.
   if (const std::uint32_t before = bin - place->first; before > 0) {
     place = runs.insert(place, run{place->first, before, place->is}) + 1;
     place->first = bin;
@@ -271,9 +274,9 @@ void lane_bins::append(std::uint32_t first, std::uint32_t end, const lane_bin& i
   for (std::uint32_t bin = first; bin < end; ++bin) at(bin).append(is);
 }
 
-std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices) {
+std::vector<trace::lane_row> lane_rows(std::span<const index::index_slices> slices) {
   std::vector<trace::lane_row> rows;
-  for (const index_slices& owner : slices) {
+  for (const index::index_slices& owner : slices) {
     for (std::size_t depth = 0; depth < owner.slices->lanes(); ++depth) {
       trace::lane_row& row = rows.emplace_back(owner.about);
       row.lane = static_cast<std::uint32_t>(rows.size() - 1);
@@ -283,26 +286,27 @@ std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices) {
   return rows;
 }
 
-filled_tile fill_tile(const tile& where, unsigned bin_level, std::span<const index_curve> curves,
-                      const curve_stacks& stacks, std::span<const index_slices> slices, time_ns end_of_all) {
+filled_tile fill_tile(const tile& where, unsigned bin_level, std::span<const index::index_curve> curves,
+                      const index::curve_stacks& stacks, std::span<const index::index_slices> slices,
+                      time_ns end_of_all) {
   filled_tile made;
   made.curves.reserve(curves.size());
   std::vector<std::uint32_t> all(curves.size());
   std::iota(all.begin(), all.end(), 0U);
-  const stack_peaks peaks(stacks, curves, all, {where.begin, where.end()}, 1U << (where.level - bin_level));
-  for (const index_curve& curve : curves) made.curves.push_back(fill_curve(where, bin_level, curve, peaks));
-  for (const index_slices& owner : slices) {
+  const index::stack_peaks peaks(stacks, curves, all, {where.begin, where.end()}, 1U << (where.level - bin_level));
+  for (const index::index_curve& curve : curves) made.curves.push_back(fill_curve(where, bin_level, curve, peaks));
+  for (const index::index_slices& owner : slices) {
     const std::size_t first = made.lanes.size();
     made.lanes.resize(first + owner.slices->lanes());
     owner.slices->for_each(where.begin, where.end(), [&](const timeline::slice_item& item, std::uint16_t lane) {
-      if (first + lane >= made.lanes.size()) return;  // No lane had a place for it.
+      if (first + lane >= made.lanes.size()) return;  // The tile has no lane for this slice.
       add_slice(where, bin_level, item, end_of_all, made.lanes[first + lane]);
     });
   }
   return made;
 }
 
-filled_tile share_of_tile_above(const filled_tile& part, const curve_stacks& stacks) {
+filled_tile share_of_tile_above(const filled_tile& part, const index::curve_stacks& stacks) {
   filled_tile made;
   made.curves.reserve(part.curves.size());
   made.lanes.reserve(part.lanes.size());
@@ -311,7 +315,7 @@ filled_tile share_of_tile_above(const filled_tile& part, const curve_stacks& sta
   for (const std::vector<std::uint32_t>& counted : stacks.counted()) chosen.push_back(choose_peaks(part, counted));
   for (std::size_t i = 0; i < part.curves.size(); ++i) {
     const std::uint32_t stack = stacks.stack_of(i);
-    made.curves.push_back(share_of(part.curves[i], stack == curve_stacks::none ? nullptr : &chosen[stack]));
+    made.curves.push_back(share_of(part.curves[i], stack == index::curve_stacks::none ? nullptr : &chosen[stack]));
   }
   for (const lane_bins& lane : part.lanes) made.lanes.push_back(share_of(lane));
   return made;
@@ -361,7 +365,8 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
       before = bin.last;
       first = false;
     }
-    // Both end with the same curve, so that their chunks hold the same curves or none that others hold.
+    // Both kinds of chunks end with the same curve, so that any two chunks contain either the same curves or disjoint
+    // curves.
     if (curve_rows.size() + integer_rows.size() < enough_rows && c + 1 < what.curves.size()) continue;
     curve_rows.write();
     integer_rows.write();
@@ -376,4 +381,4 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
   }
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

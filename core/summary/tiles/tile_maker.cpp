@@ -9,7 +9,7 @@
 
 #include "core/index/tensor_facts.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
 using timeline::tile;
 
@@ -22,16 +22,16 @@ tile tile_of(const trace::section_row& section) {
           static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(section.end - section.time)))};
 }
 
-/// Tiles of fewer curves and lanes, as of 64 processes, are all written.
+/// Tiles with fewer curves and lanes than this, such as those of 64 processes, are all written.
 constexpr std::size_t few_owners = 2000;
-/// Measured: of the bins of a tile of many processes, a quarter are filled.
+/// The share of filled bins in a tile of many processes is a quarter, as measured.
 constexpr double filled_bins = 0.25;
-/// A tile is written if it has no more filled bins than this share of the events in it. A view whose bins are narrower is
-/// drawn from some of its sections, which takes a second where these have a million events.
-constexpr double most_bins_an_event = 0.75;
-constexpr unsigned most_levels_left_out = 4;
+/// A tile is written if its number of filled bins is at most this share of the number of its events. A view with
+/// narrower bins is drawn from the sections in view, which takes a second if these have a million events.
+constexpr double max_bins_an_event = 0.75;
+constexpr unsigned max_levels_left_out = 4;
 
-/// True for the last of the tiles under one tile.
+/// True if the tile is the last of the tiles that are directly below the same tile.
 bool ends_group(const tile& which) { return ((which.begin >> which.level) & (fan_out - 1)) == fan_out - 1; }
 
 }  // namespace
@@ -41,25 +41,25 @@ void tile_maker::go_on(trace::file_writer& to, std::span<const trace::section_ro
   to_ = &to;
   sections_ = sections;
   of_ = &of;
-  whole_ = time_range_of(of);
+  whole_ = index::time_range_of(of);
   root_level_ = ends ? timeline::root_tiles(sections.front().time, sections.back().end - 1).front().level
                      : timeline::highest_tile_level;
 }
 
-bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
+bool tile_maker::add(const index::event_store& from, std::size_t first, std::size_t last) {
   const auto facts = from.tensors(*of_);
-  std::vector<index_curve> curves = curves_of(from, facts.get(), whole_);
-  const std::vector<index_slices> slices = slices_of(from, facts.get());
+  std::vector<index::index_curve> curves = index::curves_of(from, facts.get(), whole_);
+  const std::vector<index::index_slices> slices = index::slices_of(from, facts.get());
   if (!take_numbers(curves, lane_rows(slices))) return false;
   last = std::min(last, sections_.size() - 1);
   const time_range inside = common_of(whole_, {sections_[first].time, sections_[last].end});
   if (inside.length() > 0)
     for (std::size_t c = 0; c < curves.size(); ++c)
       curves_[c].maximum = std::max(curves_[c].maximum, curves[c].over(inside).maximum);
-  // Of a recording that grows, later sections may be shorter than all before.
+  // In a growing recording, later sections may be shorter than all earlier sections.
   for (std::size_t i = first; i <= last; ++i) {
     const unsigned level = tile_of(sections_[i]).level;
-    if (leaves_out_ && level + most_levels_left_out < lowest_level_) return false;
+    if (leaves_out_ && level + max_levels_left_out < lowest_level_) return false;
     if (!leaves_out_) lowest_level_ = std::min(lowest_level_, level);
   }
   for (std::size_t i = first; i <= last; ++i) {
@@ -75,11 +75,11 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
   return true;
 }
 
-bool tile_maker::number_curves(std::vector<index_curve>& curves) {
-  std::vector<index_curve> numbered(curves_.size());
+bool tile_maker::number_curves(std::vector<index::index_curve>& curves) {
+  std::vector<index::index_curve> numbered(curves_.size());
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    index_curve& curve = curves[i];
-    const auto is_it = [&](const trace::curve_row& row) { return same_curve(row, curve.about); };
+    index::index_curve& curve = curves[i];
+    const auto is_it = [&](const trace::curve_row& row) { return index::same_curve(row, curve.about); };
     const bool in_place = i < curves_.size() && is_it(curves_[i]);
     const auto known = in_place ? curves_.begin() + static_cast<std::ptrdiff_t>(i)
                                 : std::find_if(curves_.begin(), curves_.end(), is_it);
@@ -94,17 +94,17 @@ bool tile_maker::number_curves(std::vector<index_curve>& curves) {
   }
   curves = std::move(numbered);
   return std::all_of(curves.begin(), curves.end(),
-                     [](const index_curve& each) { return each.steps != nullptr || each.sample != nullptr; });
+                     [](const index::index_curve& each) { return each.steps != nullptr || each.sample != nullptr; });
 }
 
 bool tile_maker::number_lanes(std::span<const trace::lane_row> lanes) {
   const auto same_lane = [](const trace::lane_row& a, const trace::lane_row& b) {
-    return a.depth == b.depth && same_owner(a, b);
+    return a.depth == b.depth && index::same_owner(a, b);
   };
   if (std::equal(lanes.begin(), lanes.end(), listed_.begin(), listed_.end(), same_lane)) return true;
   listed_.assign(lanes.begin(), lanes.end());
   const auto before = [](const trace::lane_row& a, const trace::lane_row& b) {
-    return std::pair(owner_of(a), a.depth) < std::pair(owner_of(b), b.depth);
+    return std::pair(index::owner_of(a), a.depth) < std::pair(index::owner_of(b), b.depth);
   };
   std::map<trace::lane_row, std::uint32_t, decltype(before)> known(before);
   for (const trace::lane_row& row : lanes_) known.emplace(row, row.lane);
@@ -118,14 +118,14 @@ bool tile_maker::number_lanes(std::span<const trace::lane_row> lanes) {
   return numbers_.size() == lanes_.size();
 }
 
-bool tile_maker::take_numbers(std::vector<index_curve>& curves, std::span<const trace::lane_row> lanes) {
+bool tile_maker::take_numbers(std::vector<index::index_curve>& curves, std::span<const trace::lane_row> lanes) {
   const bool first = !stacks_;
   const std::size_t curves_before = curves_.size(), lanes_before = lanes_.size();
   if (!number_curves(curves) || !number_lanes(lanes)) return false;
   const bool more = curves_.size() > curves_before || lanes_.size() > lanes_before;
   if (first || more) stacks_.emplace(curves_, of_->tables());
   if (first) choose_levels();
-  // What was made before has none of the new ones.
+  // Earlier shares do not contain the new curves and lanes.
   for (auto& [where, share] : shares_) {
     share.curves.resize(curves_.size());
     share.lanes.resize(lanes_.size());
@@ -140,22 +140,22 @@ void tile_maker::end() {
   to_->add_summary<trace::lane_row>(lanes_);
 }
 
-void tile_maker::put_highest(recording_facts& into) const {
+void tile_maker::put_highest(index::recording_facts& into) const {
   for (const trace::curve_row& row : curves_) {
     const double highest = std::isfinite(row.maximum) ? row.maximum : 0;
-    const memory_key key{row.device, row.layer, row.kind};
-    for (recording_facts::memory& each : into.memories) {
+    const index::memory_key key{row.device, row.layer, row.kind};
+    for (index::recording_facts::memory& each : into.memories) {
       if (each.key != key) continue;
       if (row.what == trace::curve_kind::memory) each.highest = highest;
       if (row.what != trace::curve_kind::category) continue;
-      for (recording_facts::part_of_it& part : each.by_category)
-        if (part.what == static_cast<category>(row.category)) part.highest = highest;
+      for (index::recording_facts::part_of_it& part : each.by_category)
+        if (part.what == static_cast<index::category>(row.category)) part.highest = highest;
     }
     if (row.what == trace::curve_kind::pool_blocks)
-      for (recording_facts::pool& each : into.pools)
+      for (index::recording_facts::pool& each : into.pools)
         if (each.pool == row.pool) each.highest = highest;
     if (row.what == trace::curve_kind::rate)
-      for (recording_facts::direction& each : into.directions)
+      for (index::recording_facts::direction& each : into.directions)
         if (each.key.device == row.device && each.key.direction == row.way) each.highest_rate = highest;
   }
 }
@@ -174,7 +174,7 @@ void tile_maker::choose_levels() {
   lowest_level_ = lowest;
   leaves_out_ = false;
   if (curves_.size() + lanes_.size() < few_owners) return;
-  while (lowest_level_ < std::min(root_level_, lowest + most_levels_left_out) && bins > most_bins_an_event * events) {
+  while (lowest_level_ < std::min(root_level_, lowest + max_levels_left_out) && bins > max_bins_an_event * events) {
     ++lowest_level_;
     leaves_out_ = true;
     events *= fan_out;
@@ -184,14 +184,14 @@ void tile_maker::choose_levels() {
 void tile_maker::put(const tile& where, filled_tile made) {
   if (is_written(where)) write_tile(*to_, where, made);
   if (where.level >= root_level_) return;
-  // Of a tile that is not written, all is a share of the lowest one that is.
+  // A tile that is not written is, as a whole, a share of the lowest tile that is written.
   const std::uint32_t bins =
       trace::tile_bins >> std::max(1, static_cast<int>(lowest_level_) - static_cast<int>(where.level));
   shares_.emplace_back(where, is_written(where) ? share_of_tile_above(made, *stacks_) : std::move(made));
   made = {};
   if (!ends_group(where)) return;
   const tile above = timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2);
-  // Before the first section there is nothing.
+  // There is nothing before the first section.
   const auto missing =
       static_cast<std::size_t>(std::max<time_ns>(sections_.front().time - above.begin, 0) >> where.level);
   const std::size_t there = fan_out - std::min(missing, fan_out - 1);
@@ -209,4 +209,4 @@ void tile_maker::put(const tile& where, filled_tile made) {
   put(above, std::move(made_above));
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -9,7 +9,7 @@
 #include "core/timeline/slice_kind.hpp"
 #include "core/trace/columns/row_values.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using timeline::tile;
@@ -21,7 +21,7 @@ using trace::tile_bins;
 std::uint32_t owner_of(const curve_bin_row& row) { return row.curve; }
 std::uint32_t owner_of(const lane_bin_row& row) { return row.lane; }
 
-bool is_slice_kind(std::uint8_t kind) { return kind <= static_cast<std::uint8_t>(slice_kind::step); }
+bool is_slice_kind(std::uint8_t kind) { return kind <= static_cast<std::uint8_t>(timeline::slice_kind::step); }
 
 bool makes_sense(const curve_bin_row& row) {
   return std::isfinite(row.minimum) && std::isfinite(row.maximum) && std::isfinite(row.mean) &&
@@ -29,19 +29,20 @@ bool makes_sense(const curve_bin_row& row) {
 }
 bool makes_sense(const lane_bin_row& row) { return is_slice_kind(row.kind); }
 
-/// True if the row is in the tile, of one of the curves or lanes, and has valid values.
+/// True if the row is in the tile, belongs to one of the curves or lanes to read, and has valid values.
 template <class Row>
 bool belongs(const Row& row, const tile& where, owner_range owners) {
   return row.time >= where.begin && row.time < where.end() && owners.holds(owner_of(row)) && makes_sense(row);
 }
 
 curve_bin bin_of(const curve_bin_row& row) {
-  const double mean = std::max(
-      row.minimum, std::min(row.mean, row.maximum));  // Stored means are less exact than the minimum and the maximum.
+  const double mean =
+      // Clamp the mean, because stored means are less exact than minima and maxima.
+      std::max(row.minimum, std::min(row.mean, row.maximum));
   return {row.minimum, row.maximum, mean, row.last, std::clamp(row.maximum - row.below_peak, row.minimum, row.maximum)};
 }
 
-/// Converts lane rows to bins of length `1 / share_of_a_ns`.
+/// Converts rows of lanes to bins of length `1 / share_of_a_ns`, in ns.
 struct lane_bins_of {
   double share_of_a_ns;
   explicit lane_bins_of(const tile& where) : share_of_a_ns(1 / static_cast<double>(time_ns{1} << where.bin_level())) {}
@@ -53,7 +54,7 @@ struct lane_bins_of {
   }
 };
 
-/// `before`: the curve's value at the start of the bin.
+/// Converts a row to a bin. `before`: the curve's value at the start of the bin.
 inline curve_bin bin_of(const integer_bin_row& row, double before) {
   const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
   const double mean = minimum + std::min(trace::share_of(row.mean), 1.0) * (maximum - minimum);
@@ -61,7 +62,7 @@ inline curve_bin bin_of(const integer_bin_row& row, double before) {
           std::max(minimum, maximum - static_cast<double>(row.below_peak))};
 }
 
-/// A member of rows, accessed by index.
+/// Gives access to one member of rows by index.
 template <class Row, class Member>
 struct of_rows {
   std::span<const Row> rows;
@@ -70,7 +71,8 @@ struct of_rows {
   auto operator[](std::size_t i) const { return member(rows[i]); }
 };
 
-/// The only chunk with rows of these types, which most parts of our tiles have; null if there are several.
+/// Returns the only chunk with rows of these types, as in most tile parts that Sluice writes; null if there are
+/// several.
 template <class... Rows>
 const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
   const auto is_of_them = [](const trace::chunk_info& chunk) {
@@ -80,7 +82,7 @@ const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
   return found != chunks.end() && std::none_of(found + 1, chunks.end(), is_of_them) ? &*found : nullptr;
 }
 
-/// Appends the rows of a type from chunks.
+/// Appends the rows of one type in the given chunks.
 template <class Row>
 result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, std::vector<Row>& rows) {
   std::vector<Row> more;
@@ -92,7 +94,8 @@ result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk
   return {};
 }
 
-/// Converts integer rows to rows of doubles. Only meaningful if the rows are in order of curve and time.
+/// Converts rows of integers to rows of doubles. The result is only meaningful if the rows are in order of curve and
+/// time.
 void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bin_row>& to) {
   curve_bin bin;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -102,7 +105,7 @@ void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bi
   }
 }
 
-/// Removes invalid rows and sorts the rest. Our own files need neither; hostile ones may.
+/// Removes invalid rows and sorts the rest. Files written by Sluice need neither; corrupt or hostile files may.
 template <class Row>
 void put_in_order(std::vector<Row>& rows, const tile& where, owner_range owners) {
   std::erase_if(rows, [&](const Row& row) { return !belongs(row, where, owners); });
@@ -120,7 +123,7 @@ bool tile_rows::bins_of_many<Bin>::place(const Owners& owner, const Times& time,
                                          owner_range owners) {
   begins.assign(owners.count() + 1, static_cast<std::uint32_t>(rows));
   places.resize(rows);
-  std::size_t set = 0;  // Number of owners whose begin is set.
+  std::size_t set = 0;  // The number of owners whose start is set.
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < rows; ++i) {
     const std::uint64_t offset = static_cast<std::uint64_t>(time[i]) - static_cast<std::uint64_t>(where.begin);
@@ -250,7 +253,7 @@ result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& 
 
 drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t behind) const {
   const stored_bins<drawn_bin> stored = lane(number);
-  // Shares are relative to a tile's bin, whose length in ns exceeds their precision.
+  // `busy` is a share of a bin, and the length of a bin in ns may exceed the precision of a share.
   constexpr double unit = 1 << 24;
   const auto bin_at = [&](std::size_t i) {
     const drawn_bin& bin = stored.bins[i];
@@ -272,13 +275,13 @@ drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t b
           all.tag};
 }
 
-sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
+timeline::sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
   go_to(first);
-  sampled_bin all = here(first);
+  timeline::sampled_bin all = here(first);
   double mean = all.mean;
   for (std::size_t i = first + 1; i < first + several; ++i) {
     go_to(i);
-    const sampled_bin bin = here(i);
+    const timeline::sampled_bin bin = here(i);
     all.minimum = std::min(all.minimum, bin.minimum);
     all.maximum = std::max(all.maximum, bin.maximum);
     all.at_peak = std::max(all.at_peak, bin.at_peak);
@@ -288,11 +291,11 @@ sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
   return all;
 }
 
-void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<sampled_bin>& to) {
+void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<timeline::sampled_bin>& to) {
   for (const std::size_t behind = first + count; first < behind;) {
-    go_to(first);  // A corrupt file may repeat a bin: the first one counts.
+    go_to(first);  // A corrupt file may repeat a bin; the first row for a bin counts.
     const std::size_t stored = next_ < stored_.size() ? std::min<std::size_t>(stored_.places[next_], behind) : behind;
-    for (; first < stored; ++first) to.push_back(sampled_bin::constant(before_));
+    for (; first < stored; ++first) to.push_back(timeline::sampled_bin::constant(before_));
     for (; next_ < stored_.size() && first < behind && stored_.places[next_] == first; ++next_, ++first) {
       const curve_bin& bin = stored_.bins[next_];
       to.push_back({bin.minimum, bin.maximum, bin.mean, bin.at_peak});
@@ -310,10 +313,10 @@ void bin_walk::go_to(std::size_t bin) {
   for (; next_ < stored_.size() && stored_.places[next_] < bin; ++next_) before_ = stored_.bins[next_].last;
 }
 
-sampled_bin bin_walk::here(std::size_t bin) const {
-  if (next_ == stored_.size() || stored_.places[next_] != bin) return sampled_bin::constant(before_);
+timeline::sampled_bin bin_walk::here(std::size_t bin) const {
+  if (next_ == stored_.size() || stored_.places[next_] != bin) return timeline::sampled_bin::constant(before_);
   const curve_bin& stored = stored_.bins[next_];
   return {stored.minimum, stored.maximum, stored.mean, stored.at_peak};
 }
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -6,10 +6,11 @@
 #include <span>
 #include <vector>
 
-/// Reads numbers and varints from bytes that may be damaged or hostile, and writes varints.
+/// Reads numbers and varints from bytes that may be damaged or hostile, and appends varints to bytes.
 namespace sluice::trace {
 
-/// Reads numbers and bytes from a span, front to back. A read beyond the end returns zeros, and `failed` stays true.
+/// Reads numbers and bytes from a span, front to back. A read past the end returns zeros; from then on `failed` is
+/// true.
 class byte_cursor {
  public:
   explicit byte_cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -16,21 +16,21 @@ static_assert(std::endian::native == std::endian::little, "the file is little-en
 
 constexpr std::uint8_t text_form = 4;
 
-/// What times are stored relative to.
+/// Number of the column with the times of the rows. Other times are stored relative to it.
 constexpr std::uint16_t time_number = 2;
-/// There is none: what is relative to it is relative to 0.
+/// Not a column: values are relative to 0.
 constexpr std::uint16_t no_column = 0;
 
 const std::string& text_of(const member_layout& member, const std::byte* row) {
   return *reinterpret_cast<const std::string*>(row + member.offset);
 }
 
-/// Whether the layout's base is a value of the column.
+/// True if the layout's base is a value of the column, which is signed.
 constexpr bool has_signed_base(column_form form) {
   return form == column_form::constant || form == column_form::delta || form == column_form::rising;
 }
 
-/// What the directory says of integers, from the form on.
+/// Writes the description of an integer column, from the form on, to the directory.
 void put_layout(const column_layout& layout, std::vector<std::byte>& directory) {
   directory.push_back(static_cast<std::byte>(layout.form));
   put_varint(directory, has_signed_base(layout.form) ? zigzag(layout.base) : layout.base);
@@ -49,7 +49,7 @@ bool get_layout(std::uint8_t form, byte_cursor& directory, column_layout& layout
   layout.base = has_signed_base(layout.form) ? unzigzag(base) : base;
   if (layout.form == column_form::constant) return !directory.failed();
   layout.planes = directory.get<std::uint8_t>();
-  if (layout.planes > most_planes) return false;
+  if (layout.planes > max_planes) return false;
   for (unsigned k = 0; k < layout.planes; ++k) {
     const std::uint64_t stored = directory.varint();
     if (stored > max_chunk_rows) return false;
@@ -65,7 +65,7 @@ bool get_layout(std::uint8_t form, byte_cursor& directory, column_layout& layout
 
 namespace {
 
-/// What a column's values may be close to.
+/// What the values of a column may be close to.
 enum class relative_to : std::uint8_t { none, time, zero };
 
 relative_to relation_of(const member_layout& member, const row_layout& layout) {
@@ -77,7 +77,7 @@ relative_to relation_of(const member_layout& member, const row_layout& layout) {
 
 struct row_encoder::state {
   integer_encoder integers;
-  std::unordered_map<std::uint32_t, column_habit> habits;  ///< By kind of row and number of column.
+  std::unordered_map<std::uint32_t, column_habit> habits;  ///< The key combines the row type and the column number.
   std::vector<std::uint64_t> lengths;
   std::vector<std::uint64_t> zeros;
   std::vector<std::byte> text;
@@ -110,7 +110,8 @@ struct row_encoder::state {
     return layout;
   }
 
-  /// Puts the texts of `count` rows that lie `stride` bytes apart. False, and puts nothing, if all are empty.
+  /// Appends the texts of `count` rows that are `stride` bytes apart. If all texts are empty, appends nothing and
+  /// returns false.
   bool put_texts(const member_layout& member, const std::byte* rows, std::size_t stride, std::size_t count,
                  column_habit& how) {
     lengths.clear();
@@ -153,7 +154,7 @@ std::pair<Integer, Integer> lowest_and_highest(growing_column& column, std::size
   return {lowest, highest};
 }
 
-/// Takes a column into the extent of its rows. The time comes before the end.
+/// Extends the extent of the rows by the values of a column. Must be called for the time column before the end column.
 void extend(row_extent& extent, const row_layout& layout, std::uint16_t number, growing_column& column,
             std::size_t rows, bool rises) {
   if (number == layout.time)
@@ -204,10 +205,10 @@ row_encoder::outcome row_encoder::encode(growing_columns& columns, const std::by
 
 namespace {
 
-/// A column as the directory tells it, and its bytes.
+/// A column, as the directory describes it, and its bytes.
 struct stored_column {
   std::uint64_t number = 0;
-  std::size_t at = 0;  ///< Of its line in the directory, for errors.
+  std::size_t at = 0;  ///< Position of the column's entry in the directory, for error messages.
   bool is_text = false;
   column_layout integers;
   std::uint64_t text_bytes = 0;
@@ -216,7 +217,7 @@ struct stored_column {
   std::span<const std::byte> text;
 };
 
-/// All rows have one value.
+/// True if the column has the same value in all rows.
 bool is_constant(const stored_column& column) {
   return !column.is_text && column.integers.form == column_form::constant;
 }
@@ -236,26 +237,27 @@ bool get_line(byte_cursor& directory, stored_column& line) {
   return !directory.failed();
 }
 
-/// Why a payload is no payload, and where.
+/// Why and where a payload is invalid.
 struct unsound {
   std::size_t at = 0;
   std::string what;
 };
 
-/// The columns of a payload, of which each is decoded when it is asked for.
+/// The columns of a payload. Each column is decoded on demand.
 class stored_columns {
  public:
   stored_columns(std::span<const std::byte> payload, std::size_t rows) : rows_(rows) { read(payload); }
 
   [[nodiscard]] const std::optional<unsound>& refused() const { return refused_; }
-  /// Null if the payload has no such column.
+  /// Returns null if the payload does not have the column.
   [[nodiscard]] const stored_column* find(std::uint16_t number) const {
     const auto found =
         std::find_if(columns_.begin(), columns_.end(), [=](const stored_column& c) { return c.number == number; });
     return found == columns_.end() ? nullptr : &*found;
   }
 
-  /// The integers of a column, one a row, or the lengths of its texts. False after `refuse`.
+  /// Decodes the integers of a column, one per row; for a text column, the lengths of its texts. Returns false after
+  /// `refuse`.
   bool integers(const stored_column& column, std::span<std::uint64_t> values) {
     if (&column == reference_of_) return copy_reference(values);
     std::span<const std::uint64_t> reference;
@@ -296,7 +298,7 @@ class stored_columns {
     if (!cursor.at_end()) refuse(cursor.at(), "bytes follow the last column");
   }
 
-  /// Decodes a column that others refer to, once for all of them.
+  /// Decodes a column to which other columns refer, once for all of them.
   bool decode_reference(const stored_column& column) {
     if (reference_of_ == &column) return true;
     reference_of_ = nullptr;
@@ -330,14 +332,14 @@ class stored_columns {
   std::optional<unsound> refused_;
 };
 
-/// All rows of a chunk as they lie in memory.
+/// The memory that holds all rows of a chunk.
 struct row_memory {
   std::byte* first;
   std::size_t stride;
   std::size_t count;
 };
 
-/// Stores a value in each row, and returns the bits that are set in any of them.
+/// Stores a value in each row. Returns the bits that are set in any of the values.
 template <class Value>
 std::uint64_t store_each(std::span<const std::uint64_t> values, std::byte* to, std::size_t stride) {
   std::uint64_t bits = 0;
@@ -364,7 +366,7 @@ std::uint64_t store_each(std::uint8_t width, std::span<const std::uint64_t> valu
   }
 }
 
-/// Stores a column's values, which it may change, in all rows. False if some do not fit the member.
+/// Stores a column's values in all rows, and may change `values`. Returns false if some value does not fit the member.
 bool store_each(const member_layout& member, std::span<std::uint64_t> values, const row_memory& rows) {
   if (member.kind == member_kind::boolean)
     for (std::uint64_t& value : values) value = static_cast<std::uint64_t>(value != 0);
@@ -377,10 +379,11 @@ bool fit(const member_layout& member, std::span<const std::uint64_t> values) {
   if (member.width == 8 || member.kind != member_kind::number) return true;
   std::uint64_t bits = 0;
   for (const std::uint64_t value : values) bits |= value;
-  return member.fits(bits);  // Exact: what fits is every value below a power of two.
+  return member.fits(bits);  // This test is exact, because the values that fit are those below a power of two.
 }
 
-/// Cuts `text` into the texts of rows that have these lengths. False if they are not as long as it is.
+/// Splits `text` into the texts of the rows, which have these lengths. Returns false if the lengths do not add up to
+/// its size.
 bool store_texts(const member_layout& member, std::span<const std::uint64_t> lengths, std::span<const std::byte> text,
                  const row_memory& rows) {
   byte_cursor cursor(text);
@@ -402,7 +405,8 @@ struct payload_decoder::state {
   std::size_t rows;
   stored_columns columns;
 
-  /// Calls `use(column, place)` for each column of the layout that the payload has, until one is refused. `use` says whether it is sound.
+  /// Calls `use(column, place)` for each column of the layout that the payload has, until `use` returns false because
+  /// the column is not valid.
   template <class Use>
   void for_each_column(Use&& use) {
     for (std::size_t place = 0; place < layout.members.size() && !columns.refused(); ++place) {
@@ -411,7 +415,7 @@ struct payload_decoder::state {
     }
   }
 
-  /// A value that all rows have.
+  /// True if the column has one value for all rows, and that value is valid.
   static bool is_sound_constant(const member_layout& member, const stored_column& column) {
     return !member.is_text() && column.planes.empty() && member.fits(column.integers.base);
   }
@@ -486,11 +490,11 @@ result<void> check_row_count(std::size_t rows) {
 }
 
 void decoded_columns::begin(const row_layout& layout, std::size_t rows) {
-  // Beyond that its memory is used again only by what needs as much.
-  constexpr std::size_t most_kept = (std::size_t{2} << 20) / sizeof(std::uint64_t);
+  // Memory beyond this limit is freed once chunks no longer need it.
+  constexpr std::size_t max_kept = (std::size_t{2} << 20) / sizeof(std::uint64_t);
   rows_ = rows;
   const std::size_t wanted = layout.members.size() * rows;
-  if (values_.size() > most_kept && wanted <= most_kept) std::vector<std::uint64_t>().swap(values_);
+  if (values_.size() > max_kept && wanted <= max_kept) std::vector<std::uint64_t>().swap(values_);
   if (values_.size() < wanted) values_.resize(wanted);
   columns_.clear();
   for (const member_layout& member : layout.members) columns_.push_back({member.usual, false, nullptr});

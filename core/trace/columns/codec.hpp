@@ -12,7 +12,8 @@
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/columns/row_values.hpp"
 
-/// Encodes the rows of a chunk, column by column, as a payload, and decodes it. A payload is a directory, then data:
+/// Encodes the rows of a chunk, column by column, into a payload, and decodes payloads. A payload is a directory
+/// followed by data:
 ///
 ///   directory   number of columns: varint, at most `max_chunk_columns` | column | column | ... |
 ///   column      column number: varint | form: u8 | fields of the form:
@@ -26,16 +27,18 @@
 ///   planes      count: u8 | for each plane: stored bytes: varint, and if that is 0, the byte that all values share: u8
 ///   data        for each column in order of the directory: its planes, then its text
 ///
-/// integers.hpp defines forms and planes. A column's text (the texts of all rows) is a zstd frame, or plain if `stored`
-/// equals `bytes`. Without a column, all rows have the member's default. Doubles: as their bits. Little-endian.
+/// integers.hpp defines the forms and the planes. The text of a column (the texts of all rows) is a zstd frame, or
+/// plain text if `stored` equals `bytes`. If a column is missing, the member has its default in all rows. Doubles are
+/// stored as their bits. All numbers are little-endian.
 namespace sluice::trace {
 
 inline constexpr std::size_t max_chunk_rows = 65'536;
-/// Far more columns than any row type has. A limit, because a reader allocates memory for each entry of the directory.
+/// Far more columns than any row type has. This is limited because a reader allocates memory for each entry of the
+/// directory.
 inline constexpr std::size_t max_chunk_columns = 4096;
 inline constexpr std::size_t max_chunk_bytes = std::size_t{64} << 20;
 
-/// Encodes the chunks of one file, and remembers which encoding was shortest for each column. Not thread-safe.
+/// Encodes the chunks of one file. Remembers which encoding was shortest for each column. Not thread-safe.
 class row_encoder {
  public:
   explicit row_encoder(int compression_level = 1);
@@ -43,13 +46,13 @@ class row_encoder {
   row_encoder(row_encoder&&) noexcept;
   row_encoder& operator=(row_encoder&&) noexcept;
 
-  /// Facts about an encoded payload, to be stored with its chunk.
+  /// Properties of an encoded payload that are stored with its chunk.
   struct outcome {
-    std::size_t decoded_bytes = 0;  ///< Size of the decoded payload. Readers refuse more than `max_chunk_bytes`.
+    std::size_t decoded_bytes = 0;  ///< Size of the decoded payload. Readers reject more than `max_chunk_bytes`.
     row_extent extent;
   };
 
-  /// Appends the payload of `rows`, at most `max_chunk_rows`, to `out`. O(rows x members).
+  /// Appends the payload of `rows` to `out`. There may be at most `max_chunk_rows` rows. O(rows x members).
   template <class Row>
   outcome encode(std::span<const Row> rows, std::vector<std::byte>& out) {
     growing_columns columns(layout_of<Row>());
@@ -60,14 +63,14 @@ class row_encoder {
   outcome encode(growing_columns& rows, std::vector<std::byte>& out) { return encode(rows, nullptr, out); }
 
  private:
-  /// `rows`: the same rows as an array of structs, from which texts are taken; null for rows without texts.
+  /// `rows`: the same rows as an array of structs, which provides the texts; null if the row type has no texts.
   outcome encode(growing_columns& columns, const std::byte* rows, std::vector<std::byte>& out);
   struct state;
   std::unique_ptr<state> state_;
 };
 
 /// Decodes one payload, which may be hostile, into rows of a given layout. Stops at the first invalid column. This is
-/// the part of `decode_rows` and `decode_values` that is the same for all row types.
+/// the part of `decode_rows` and `decode_values` that does not depend on the row type.
 class payload_decoder {
  public:
   /// `payload` and `layout` must outlive the decoder. `rows`: the number of rows, at most `max_chunk_rows`.
@@ -76,14 +79,16 @@ class payload_decoder {
   payload_decoder(const payload_decoder&) = delete;
   payload_decoder& operator=(const payload_decoder&) = delete;
 
-  /// Sets in `row` the members that have one value in all rows, as most members do. False if the payload is invalid.
+  /// Sets those members of `row` that have the same value in all rows; most members do. Returns false if the payload is
+  /// invalid.
   bool set_alike(void* row);
-  /// Sets in the array `rows` the members that vary between rows, if bit n of `wanted` is set for column number n.
+  /// In the array `rows`, sets the members that vary between rows and whose bit is set in `wanted`: bit n is column
+  /// number n.
   void set_each(void* rows, std::uint64_t wanted);
-  /// Decodes into columns instead of structs. `wanted` as for `set_each`. Not for row types with texts.
+  /// Decodes into columns instead of structs. `wanted`: as in `set_each`. Not for row types with texts.
   void set_columns(decoded_columns& to, std::uint64_t wanted);
 
-  /// Returns success, or the first error: corrupt, with the offset in the payload.
+  /// Returns success or the first error: corrupt, with the offset in the payload.
   [[nodiscard]] result<void> outcome() const;
 
  private:
@@ -93,8 +98,9 @@ class payload_decoder {
 
 [[nodiscard]] result<void> check_row_count(std::size_t rows);
 
-/// Decodes a payload of `rows` rows, which may be hostile, into `decoded`, reusing its memory. May skip columns outside
-/// of `wanted`, unchecked. Errors: corrupt, with the offset in the payload; `decoded` is then meaningless. Thread-safe.
+/// Decodes a payload of `rows` rows, which may be hostile, into `decoded`, and reuses the memory of `decoded`. Columns
+/// outside `wanted` may be skipped without being checked. Errors: corrupt, with the offset in the payload; the content
+/// of `decoded` is then meaningless. Thread-safe.
 template <class Row>
 [[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded,
                                        column_set<Row> wanted = {}) {
@@ -108,7 +114,8 @@ template <class Row>
   return decoder.outcome();
 }
 
-/// Decodes a payload of `rows` rows into columns instead of structs. Parameters and errors are those of `decode_rows`.
+/// Decodes a payload of `rows` rows into columns instead of structs. The parameters and errors are those of
+/// `decode_rows`.
 template <class Row>
 [[nodiscard]] result<void> decode_values(std::span<const std::byte> payload, std::size_t rows, row_values<Row>& decoded,
                                          column_set<Row> wanted = {}) {
@@ -118,8 +125,8 @@ template <class Row>
   return decoder.outcome();
 }
 
-/// Decodes column `number` into `values`, one 64-bit value per row; without such a column, each is `usual`. Errors:
-/// corrupt, with the offset in the payload; also for a column of texts. Thread-safe.
+/// Decodes column `number` into `values`, one 64-bit value per row. If the payload does not have the column, each value
+/// is `usual`. Errors: corrupt, with the offset in the payload, also if the column is a text column. Thread-safe.
 [[nodiscard]] result<void> decode_column(std::span<const std::byte> payload, std::size_t rows, std::uint16_t number,
                                          std::uint64_t usual, std::vector<std::uint64_t>& values);
 

@@ -8,7 +8,7 @@
 
 namespace sluice::trace {
 
-/// Returns the number of a member's column; 0 if the member has no column.
+/// Returns the column number of a member; 0 if the member has no column.
 template <class Row, class Class, class Member>
 [[nodiscard]] constexpr std::uint16_t number_of(Member Class::*member) {
   std::uint16_t number = 0;
@@ -21,14 +21,14 @@ template <class Row, class Class, class Member>
   return number;
 }
 
-/// The columns of a row type that a reader needs. When a column is left out, its member keeps the default value, or
-/// gets the value that all rows of the chunk share, which costs nothing to read.
+/// The columns of a row type that a reader needs. The member of an omitted column keeps its default, unless all rows of
+/// the chunk have the same value: reading that value costs nothing, so the member may get it.
 template <class Row>
 class column_set {
  public:
-  /// All columns.
+  /// Creates a set of all columns.
   constexpr column_set() = default;
-  /// The columns of `members`, each of which must have a column.
+  /// Returns the set of the columns of `members`. Each member must have a column.
   template <class... Members>
   [[nodiscard]] static constexpr column_set of(Members... members) {
     assert(((number_of<Row>(members) != 0) && ...));
@@ -42,7 +42,7 @@ class column_set {
  private:
   constexpr explicit column_set(std::uint64_t bits) : bits_(bits) {}
   [[nodiscard]] static constexpr std::uint64_t bit(std::uint16_t number) { return std::uint64_t{1} << number; }
-  std::uint64_t bits_ = ~std::uint64_t{0};  ///< Bit n: column number n. No row type has a number above 63.
+  std::uint64_t bits_ = ~std::uint64_t{0};  ///< Bit n: column number n. No row type has a column number above 63.
 };
 
 }  // namespace sluice::trace

@@ -7,7 +7,7 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// Converts members of rows to the 64-bit integers that columns hold, and back.
+/// Converts the members of rows to the 64-bit integers that columns store, and back.
 namespace sluice::trace {
 
 template <class T>
@@ -21,8 +21,9 @@ template <class T>
   }
 }
 
-/// Sets `value` to the member that `bits` stand for. Returns false if `bits` do not fit its type; `value` is then
-/// meaningless. An unknown value of an enum reads as 0. Without branches: in a sound file every value fits.
+/// Converts `bits` to the type of `value` and stores the result there. Returns false if `bits` do not fit that type;
+/// `value` is then meaningless. An unknown enum value becomes 0. Written without branches, because in a valid file
+/// every value fits.
 template <class T>
 [[nodiscard]] bool from_bits(std::uint64_t bits, T& value) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -17,28 +17,32 @@
 namespace sluice::trace {
 namespace {
 
-/// Shorter chunks try all forms: that is cheap, and habits are meant for long chunks.
+/// For shorter chunks, all forms are tried: this is cheap, and habits only pay off for long chunks.
 constexpr std::size_t habitual_rows = 512;
-/// A habit is kept for the first number of chunks. Then it is kept up to the last number, as long as chunks need hardly
-/// more space than the worst of the first. Trying all forms means encoding the column five times.
-constexpr std::uint16_t habit_chunks = 32, most_habit_chunks = 512;
-/// "Hardly more": this fraction more, plus this many bytes per 1024 values.
+/// A habit is always kept for the first of these numbers of chunks. After that, it is kept up to the second number, as
+/// long as chunks need hardly more space than the largest of the first chunks. Trying all forms takes five times as
+/// long as encoding the column.
+constexpr std::uint16_t habit_chunks = 32, max_habit_chunks = 512;
+/// "Hardly more" means more by this fraction (1/8), plus this many bytes per 1024 values.
 constexpr std::uint32_t hardly_share = 8, hardly_bytes = 16;
-/// zstd must save this fraction of a plane to be used for the next ones: noise costs as much time as all else.
+/// zstd is used for the next planes only if it saves this fraction (1/24) of a plane: compressing noise takes as long
+/// as everything else together.
 constexpr std::size_t worth_share = 24;
-/// Match search must save this fraction over entropy coding alone, since it takes most of the time.
+/// zstd searches for matches only if this saves this fraction (1/8) over entropy coding alone, because the search takes
+/// most of the time.
 constexpr std::size_t matches_share = 8;
-/// Zigzag must save this fraction: it moves a noise bit into the next byte, and then both bytes need packing.
+/// Zigzag is used only if it saves this fraction (1/32): it moves one bit of noise into the next byte, and both bytes
+/// must then be compressed.
 constexpr std::size_t zigzag_share = 32;
-/// Below this size the overhead of a frame exceeds its savings.
-constexpr std::size_t least_packed = 24;
+/// Below this size, the overhead of a zstd frame is larger than its savings.
+constexpr std::size_t min_packed = 24;
 
 constexpr bool is_with_zigzag(column_form form) { return form == column_form::delta || form == column_form::relative; }
 
 std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((std::bit_width(bits) + 7) / 8); }
 
-// SSE2 versions process sixteen bytes at a time; every x86-64 has SSE2. Compilers do not vectorize this by themselves,
-// because there is no arithmetic shift of 64 bits.
+// The SSE2 versions process sixteen bytes at a time; every x86-64 processor has SSE2. Compilers do not vectorize this
+// code, because SSE2 has no arithmetic shift of 64-bit values.
 #ifdef __SSE2__
 __m128i two_of(const std::uint64_t* values) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)); }
 
@@ -51,7 +55,8 @@ std::uint64_t union_of(__m128i both) {
 }
 #endif
 
-/// Writes values minus `from`, zigzag-encoded if `Zigzag` (else none is negative). Returns the OR of all results.
+/// Writes each value minus its element in `from`, zigzag-encoded if `Zigzag`; if not, no result may be negative.
+/// Returns the bitwise OR of all results.
 template <bool Zigzag>
 std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count,
                                 std::uint64_t* out) {
@@ -75,7 +80,7 @@ std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t
   return bits;
 }
 
-/// Writes values minus `base`. Returns the OR of all results.
+/// Writes each value minus `base`. Returns the bitwise OR of all results.
 std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std::size_t count, std::uint64_t* out) {
   std::uint64_t bits = 0;
   std::size_t i = 0;
@@ -95,14 +100,14 @@ std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std
 }
 
 #ifdef __SSE2__
-/// Splits sixteen values into up to `Most` planes (2, 4 or 8) by transposing bytes. A byte's position has seven bits:
-/// three for the register, four for the place in it. Interleaving two registers moves a register bit to the lowest
-/// place bit, and the highest place bit to the register. After four steps registers are planes, and places are values.
+/// Splits sixteen values into up to `Most` planes (2, 4 or 8) by transposing bytes. The position of a byte has seven
+/// bits: three for the register, and four for its place in the register. Interleaving two registers moves a register
+/// bit to the lowest place bit, and the highest place bit to the register bits. After four steps, registers are planes,
+/// and places are values.
 template <unsigned Most>
 void cut_sixteen(const std::uint64_t* small, unsigned planes, std::byte* const* out, std::size_t at) {
   __m128i of_half[2][4], of_word[2][2][2], of_pair[2][2][2];
-  constexpr unsigned words =
-      Most > 4 ? 2 : 1;  // The upper four planes, and the upper two of four, are only computed if needed.
+  constexpr unsigned words = Most > 4 ? 2 : 1;  // Upper four planes, and upper two of four: computed only if needed.
   constexpr unsigned pairs = Most > 2 ? 2 : 1;
 #pragma GCC unroll 4
   for (unsigned r = 0; r < 4; ++r) {
@@ -141,7 +146,7 @@ std::size_t cut_sixteens(std::span<const std::uint64_t> small, unsigned planes, 
 }
 #endif
 
-/// Writes byte k of each number to `out[k]`, for the lowest `planes` bytes.
+/// Writes byte k of each number to `out[k]`, for each of the lowest `planes` bytes.
 void cut_planes_of(std::span<const std::uint64_t> small, unsigned planes, std::byte* const* out) {
   std::size_t done = 0;
 #ifdef __SSE2__
@@ -164,7 +169,7 @@ void join_planes_from(std::size_t first, const std::byte* planes, std::span<std:
 }
 
 #ifdef __SSE2__
-/// The inverse of `cut_sixteen`: joins bytes to words, words to pairs of words, and pairs to values.
+/// The inverse of `cut_sixteen`: joins bytes to words, words to pairs of words, and these to values.
 template <unsigned Planes>
 void join_sixteen(const std::byte* planes, std::size_t n, std::size_t at, std::uint64_t* values) {
   const __m128i none = _mm_setzero_si128();
@@ -228,7 +233,7 @@ void add_offset(std::span<std::uint64_t> values, std::uint64_t base) {
   for (; i < values.size(); ++i) at[i] += base;
 }
 
-/// Adds `others`, which has as many values. `Zigzag`: the values are zigzag-encoded.
+/// Adds `others`, which has the same number of values, to the values. `Zigzag`: the values are zigzag-encoded.
 template <bool Zigzag>
 void add_others(std::span<std::uint64_t> values, std::span<const std::uint64_t> others) {
   std::uint64_t* const at = values.data();
@@ -271,7 +276,8 @@ using compressor = std::unique_ptr<ZSTD_CCtx, free_context>;
 struct integer_encoder::state {
   compressor for_planes{ZSTD_createCCtx()};
   compressor for_noise{
-      ZSTD_createCCtx()};  ///< Does not search for matches: for planes without any, entropy coding is all that helps.
+      ZSTD_createCCtx()};  ///< Does not search for matches: for planes without matches, where only entropy coding saves
+                           ///< space.
   compressor for_texts{ZSTD_createCCtx()};
   std::vector<std::byte> planes;
   std::vector<std::byte> trial;
@@ -283,10 +289,11 @@ struct integer_encoder::state {
     return below >> 63 == 0;
   }
 
-  /// Prepares `layout` for a form, with the maximum of planes. False if the form does not suit the values.
+  /// Prepares `layout` for a form, with the maximum number of planes. Returns false if the form does not suit the
+  /// values.
   static bool choose(column_form form, std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                      std::uint16_t reference_number, column_layout& layout) {
-    layout = {.form = form, .planes = most_planes};
+    layout = {.form = form, .planes = max_planes};
     switch (form) {
       case column_form::constant:
         return false;
@@ -309,8 +316,8 @@ struct integer_encoder::state {
     return false;
   }
 
-  /// Writes the planes one after another, as many as `layout.planes`, in small batches that stay in the cache. Then
-  /// sets `layout.planes` to the number needed. Returns false if that is larger.
+  /// Writes `layout.planes` planes, one after another, in small batches that stay in the cache. Then sets
+  /// `layout.planes` to the number of planes that are needed. Returns false if that number exceeds the number written.
   bool cut_planes(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                   column_layout& layout) {
     constexpr std::size_t near = 512;
@@ -341,14 +348,14 @@ struct integer_encoder::state {
           bits |= write_differences<false>(from, reference.data() + at, count, small.data());
           break;
       }
-      std::byte* out[most_planes];
+      std::byte* out[max_planes];
       for (unsigned k = 0; k < layout.planes; ++k) out[k] = planes.data() + k * values.size() + at;
       cut_planes_of(std::span(small).first(count), layout.planes, out);
     }
     const std::uint8_t needed = planes_of(bits);
     if (needed > layout.planes) return false;
     layout.planes = needed;
-    // The sum of that many five-byte differences cannot wrap around in 64 bits.
+    // The sum of this many five-byte differences cannot overflow 64 bits.
     const bool by_differences =
         layout.form == column_form::rising || (layout.form == column_form::delta && (bits & 1) == 0);
     const bool not_below = by_differences && needed <= 5;
@@ -356,7 +363,7 @@ struct integer_encoder::state {
     return true;
   }
 
-  /// Appends the planes. Clears the bits in `how.worth_packing` of planes that zstd did not make shorter enough.
+  /// Appends the planes. In `how.worth_packing`, clears the bits of the planes for which zstd did not save enough.
   void write_planes(std::size_t count, column_layout& layout, column_habit& how, std::vector<std::byte>& out) {
     for (unsigned k = 0; k < layout.planes; ++k) {
       const std::span<const std::byte> plane = std::span(planes).subspan(k * count, count);
@@ -383,13 +390,13 @@ struct integer_encoder::state {
     }
   }
 
-  /// Matches may only appear after some chunks. Checks the 1st, 4th, 16th ... chunk of a habit.
+  /// Matches may appear only after some chunks, so look for them in the 1st, 4th, 16th, ... chunk of a habit.
   static bool is_time_to_look_again(const column_habit& how) {
     return std::has_single_bit(how.chunks) && std::countr_zero(how.chunks) % 2 == 0;
   }
   static bool is_kept(const column_habit& how) {
     if (how.chunks <= habit_chunks) return how.chunks != 0;
-    return how.chunks <= most_habit_chunks &&
+    return how.chunks <= max_habit_chunks &&
            how.last_bytes <= how.usual_bytes + how.usual_bytes / hardly_share + hardly_bytes;
   }
   static std::uint32_t bytes_of_1024(const column_layout& layout, std::size_t values) {
@@ -399,7 +406,7 @@ struct integer_encoder::state {
     return with_matches + without / matches_share <= without;
   }
 
-  /// Returns a mask of the planes in which searching for matches pays.
+  /// Returns a mask of the planes in which searching for matches saves enough.
   std::uint8_t planes_with_matches(std::size_t count, const column_layout& layout, std::uint8_t worth_packing) {
     std::uint8_t found = 0xff;
     for (unsigned k = 0; k < layout.planes; ++k) {
@@ -411,7 +418,7 @@ struct integer_encoder::state {
     return found;
   }
 
-  /// Encodes by the habit. Returns false if there is none that suits the column.
+  /// Encodes with the column's habit. Returns false if there is no habit, or if it does not suit the values.
   bool encode_as_usual(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                        std::uint16_t reference_number, column_habit& habit, column_layout& layout,
                        std::vector<std::byte>& out) {
@@ -435,15 +442,15 @@ struct integer_encoder::state {
     return true;
   }
 
-  /// Compresses `bytes` into `frame`. Returns the frame's length, or `bytes.size()` if it is not shorter.
+  /// Compresses `bytes` into `frame`. Returns the length of the frame, or `bytes.size()` if the frame is not shorter.
   std::size_t pack(const compressor& context, std::span<const std::byte> bytes) {
-    if (bytes.size() < least_packed) return bytes.size();
+    if (bytes.size() < min_packed) return bytes.size();
     if (frame.size() < ZSTD_compressBound(bytes.size())) frame.resize(ZSTD_compressBound(bytes.size()));
     const std::size_t packed = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
     return ZSTD_isError(packed) == 0U && packed < bytes.size() ? packed : bytes.size();
   }
 
-  /// Appends the frame or the bytes, whichever is shorter.
+  /// Appends the frame or `bytes`, whichever is shorter.
   std::size_t pack(const compressor& context, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
     const std::size_t packed = pack(context, bytes);
     const std::byte* const from = packed < bytes.size() ? frame.data() : bytes.data();
@@ -460,15 +467,16 @@ integer_encoder::integer_encoder(int compression_level) : state_(std::make_uniqu
     ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
   }
   if (compression_level != 1) return;
-  // Planes have long matches or none: short ones cost more than they save, and a hash table that fits the first-level
-  // cache is enough. Measured on planes of a training: a quarter less time than the level's defaults, fewer bytes.
+  // A plane has either long matches or none: short matches cost more time than they save space, so a hash table that
+  // fits in the first-level cache is enough. Measured on the planes of a training run: takes a quarter less time than
+  // the defaults of the level, and produces fewer bytes.
   for (ZSTD_CCtx* const context : {s.for_planes.get(), s.for_noise.get()}) {
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, 7);
     ZSTD_CCtx_setParameter(context, ZSTD_c_targetLength, 4);
     ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_lcm_huffman);
     ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, 12);
   }
-  // The step after each unsuccessful search: to the end, so that no matches are found.
+  // The step after each unsuccessful search. With this value, the search jumps to the end, so it finds no matches.
   ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_targetLength, ZSTD_cParam_getBounds(ZSTD_c_targetLength).upperBound);
   ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_hashLog, ZSTD_cParam_getBounds(ZSTD_c_hashLog).lowerBound);
 }
@@ -534,7 +542,7 @@ bool decode_integers(const column_layout& layout, std::span<const std::byte> pla
     std::fill(values.begin(), values.end(), layout.base);
     return planes.empty();
   }
-  if (layout.planes > most_planes || planes.size() != layout.stored_bytes()) return false;
+  if (layout.planes > max_planes || planes.size() != layout.stored_bytes()) return false;
   thread_local std::vector<std::byte> whole;
   if (whole.size() < layout.planes * values.size()) whole.resize(layout.planes * values.size());
   std::size_t at = 0;

@@ -5,10 +5,10 @@
 namespace sluice::trace {
 namespace {
 
-/// So many rows are split at a time: they stay in the cache while one column after another is taken from them.
+/// Number of rows that are split at once: they stay in the cache while one column after another is extracted from them.
 constexpr std::size_t rows_at_a_time = 32;
 
-/// Copies one member of `count` rows that lie `stride` bytes apart.
+/// Copies one member of `count` rows that are `stride` bytes apart.
 template <class Value>
 void copy_member(const std::byte* from, std::size_t stride, std::size_t count, std::uint64_t* to) {
 #pragma GCC unroll 8
@@ -72,7 +72,7 @@ void growing_columns::begin(const std::byte* first) {
   }
 }
 
-/// Compares whole rows, two words at a time, whatever members they hold.
+/// Compares whole rows, two words at a time, without regard to their members.
 void growing_columns::note_differences(const std::byte* rows, std::size_t count) {
   using two_words = std::uint64_t __attribute__((vector_size(2 * sizeof(std::uint64_t))));
   const std::size_t stride = layout_->bytes;

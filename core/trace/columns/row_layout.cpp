@@ -62,7 +62,7 @@ row_layout make_layout() {
 
 template <class Row>
 const row_layout& layout_of() {
-  // Rows are compared two words at a time: `growing_columns`.
+  // `growing_columns` compares rows two words at a time, which requires this.
   static_assert(sizeof(Row) % sizeof(std::uint64_t) == 0 && sizeof(Row) >= 2 * sizeof(std::uint64_t));
   static const row_layout made = make_layout<Row>();
   return made;

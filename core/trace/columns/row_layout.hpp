@@ -8,14 +8,14 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// The schema of a row type as run-time data: where each member lies in memory, and in which column of a file. The
-/// codec handles rows through this data, so it is compiled once instead of once for each row type.
+/// The schema of a row type as run-time data: for each member, its position in memory and its column in a file. The
+/// codec reads this data, so it is compiled once instead of once for each row type.
 namespace sluice::trace {
 
-/// What a member's 64-bit column value stands for.
+/// How a member is represented by the 64-bit value of its column.
 enum class member_kind : std::uint8_t {
   number,       ///< An integer, an id, or the bits of a double.
-  boolean,      ///< Every value but 0 is true.
+  boolean,      ///< 0 is false; every other value is true.
   enumeration,  ///< A value that this version does not know reads as 0, "unknown".
   text,         ///< A std::string.
 };
@@ -25,12 +25,15 @@ struct member_layout {
   std::uint16_t offset = 0;  ///< Byte offset in the row struct.
   std::uint8_t width = 0;    ///< Size in bytes: 1, 2, 4 or 8; 0 for a text.
   member_kind kind = member_kind::number;
-  bool is_time = false;            ///< Of type `time_ns`: the codec tries to store it relative to the row's time.
+  bool is_time = false;            ///< True for type `time_ns`: the codec tries to store such a member relative to the
+                                   ///< row's time.
   std::uint64_t usual = 0;         ///< The member's default, as a column value.
-  std::uint64_t known_values = 0;  ///< For an enumeration: values from this number on are unknown.
+  std::uint64_t known_values = 0;  ///< For an enumeration, the number of known values: this value and higher values are
+                                   ///< unknown.
 
   [[nodiscard]] bool is_text() const { return kind == member_kind::text; }
-  /// True if the member can hold a column's value. Signed members have 8 bytes: only unsigned ones can be too narrow.
+  /// True if the member can hold `value`, a column's value. Signed members have 8 bytes, so only unsigned members can
+  /// be too narrow.
   [[nodiscard]] bool fits(std::uint64_t value) const {
     return kind != member_kind::number || width == 8 || value >> (8 * width) == 0;
   }
@@ -43,7 +46,8 @@ struct member_layout {
   return value;
 }
 
-/// Writes a column's value into a member of `row`. The member must not be a text, and the value must fit (`fits`).
+/// Stores `value`, a column's value, in a member of `row`. The member must not be a text, and the value must fit
+/// (`fits`).
 inline void store(const member_layout& member, std::uint64_t value, std::byte* row) {
   if (member.kind == member_kind::boolean) value = static_cast<std::uint64_t>(value != 0);
   if (member.kind == member_kind::enumeration && value >= member.known_values) value = 0;
@@ -54,12 +58,12 @@ struct row_layout {
   row_type type{};
   std::size_t bytes = 0;               ///< Size of the row struct.
   std::vector<member_layout> members;  ///< In the order of the schema.
-  /// Numbers of the columns whose range is stored with each chunk; 0: the row type has no such column.
+  /// Numbers of the columns whose ranges are stored with each chunk; 0: the row type has no such column.
   std::uint16_t time = 0, end = 0, lowest_event = 0, highest_event = 0;
-  bool has_differences = false;  ///< Signed columns except `time` hold differences, not times.
+  bool has_differences = false;  ///< True if signed columns other than `time` hold differences instead of times.
 };
 
-/// Returns the layout of a row type, made at the first call. Thread-safe.
+/// Returns the layout of a row type, created by the first call. Thread-safe.
 template <class Row>
 [[nodiscard]] const row_layout& layout_of();
 

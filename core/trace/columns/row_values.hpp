@@ -15,13 +15,13 @@ namespace sluice::trace {
 template <class Member>
 class member_values {
  public:
-  /// `varies`: true if `values` has a value for each row, false if it has one value for all rows.
+  /// `varies`: if true, `values` has a value for each row; if false, one value for all rows.
   member_values(const std::uint64_t* values, bool varies) : values_(values), mask_(varies ? SIZE_MAX : 0) {}
 
   [[nodiscard]] bool is_constant() const { return mask_ == 0; }
   [[nodiscard]] Member operator[](std::size_t row) const {
     Member value{};
-    static_cast<void>(from_bits(values_[row & mask_], value));  // It fits: the decoder has checked that.
+    static_cast<void>(from_bits(values_[row & mask_], value));  // Always fits: the decoder has checked it.
     return value;
   }
 
@@ -35,11 +35,12 @@ class decoded_columns {
  public:
   [[nodiscard]] std::size_t size() const { return rows_; }
 
-  /// Discards all values, and prepares for `rows` rows of `layout`, whose members have their defaults until set.
+  /// Discards all values and prepares for `rows` rows of `layout`. Members have their defaults until they are set.
   void begin(const row_layout& layout, std::size_t rows);
-  /// Sets the member at `place` in the schema to one value in all rows.
+  /// Gives the member at position `place` in the schema the same value in all rows.
   void set_all(std::size_t place, std::uint64_t value) { columns_[place] = {value, false, nullptr}; }
-  /// Returns space for the values of the member at `place` in the schema, one for each row, which the caller fills.
+  /// Returns space for the values of the member at position `place` in the schema, one value per row. The caller must
+  /// fill it.
   [[nodiscard]] std::span<std::uint64_t> set_each(std::size_t place) {
     const auto values = std::span(values_).subspan(place * rows_, rows_);
     columns_[place] = {0, true, values.data()};
@@ -57,14 +58,14 @@ class decoded_columns {
  private:
   std::size_t rows_ = 0;
   std::vector<column> columns_;
-  std::vector<std::uint64_t> values_;  ///< Space for a value of each column in each row; reused.
+  std::vector<std::uint64_t> values_;  ///< Space for one value per column and row; reused.
 };
 
 /// The rows of a chunk as columns, for readers that do not need structs. Only for row types without texts.
 template <class Row>
 class row_values : public decoded_columns {
  public:
-  /// Returns the values of `member`, which must have a column. Valid until another chunk is read into this object.
+  /// Returns the values of `member`, which must have a column. Valid until the next chunk is read into this object.
   template <class Class, class Member>
   [[nodiscard]] member_values<Member> of(Member Class::*member) const {
     const column& found = at(place_of(member));

@@ -20,7 +20,7 @@ class local_source final : public byte_source {
  public:
   local_source(std::string path, regular_file opened) : byte_source(std::move(path)), file_(std::move(opened)) {}
 
-  result<extent> look() override {
+  result<extent> poll() override {
     extent now;
     now.growing = has_writer(file_.descriptor());
     struct stat status {};
@@ -76,7 +76,7 @@ std::shared_ptr<byte_source> local_source_of(regular_file opened, std::string pa
 }
 
 result<void> copy_bytes(byte_source& from, int descriptor) {
-  const auto there = from.look();
+  const auto there = from.poll();
   if (!there) return tl::unexpected(there.error());
   std::vector<std::byte> bytes(std::size_t{1} << 20);
   for (std::uint64_t at = 0; at < there->bytes;) {
@@ -95,9 +95,9 @@ result<void> copy_bytes(byte_source& from, int descriptor) {
   return {};
 }
 
-/// Without taking the lock.
+/// Only checks for the lock, without taking it.
 bool has_writer(int descriptor) {
-  struct flock content {};  // A claim on the file (replacement.hpp) is no writer.
+  struct flock content {};  // A claim on the file (replacement.hpp) does not count as a writer.
   content.l_type = F_RDLCK;
   content.l_len = replacement::claimed_byte;
   return ::fcntl(descriptor, F_OFD_GETLK, &content) == 0 && content.l_type != F_UNLCK;

@@ -57,7 +57,7 @@ std::vector<chunk_info> chunk_list::of_tile(time_ns first, time_ns last) const {
     const index_page_row& about = pages_[p].about;
     if ((about.levels & level) == 0 || about.min_time > first || about.max_time < last) continue;
     const held_page held = read(p);
-    // What is not in order is from a corrupt file.
+    // Only a corrupt file has chunks that are not in this order.
     for (auto next = std::lower_bound(held.chunks.begin(), held.chunks.end(), wanted, before_in_index{});
          next != held.chunks.end() && is_of_tile(next->type) && next->min_time == first && next->max_time == last;
          ++next)

@@ -23,50 +23,55 @@ struct chunk_info {
   std::uint64_t offset = 0;        ///< Offset of the chunk's header in the file.
   std::uint32_t stored_bytes = 0;  ///< Size of the payload in the file.
   std::uint32_t raw_bytes = 0;     ///< Size of the decoded payload.
-  time_ns min_time = 0;            ///< Over the rows' times and ends; 0 for tables. For bins of tiles: their tile's.
+  time_ns min_time = 0;            ///< Range of the rows' times and ends; 0 for tables. For tile bins, the time range
+                                   ///< of their tile.
   time_ns max_time = 0;
-  /// Range of the rows' event ids; for attributes and links, of the events they refer to. 0: unknown (file not closed).
+  /// Range of the rows' event ids; for attributes and links, range of the ids of the events that they refer to. 0:
+  /// unknown, because the file is not closed.
   std::uint64_t lowest_event = 0;
   std::uint64_t highest_event = 0;
 };
 
 class chunk_pages;
 
-/// A list of chunks that is in memory, or in the index of a file and read as it is needed. Either way it is divided into
-/// pages, of which is known what they list, so that a search looks at few of them. Immutable; thread-safe.
+/// A list of chunks, either in memory or in the index of a file, which is read on demand. The list is divided into
+/// pages, and a summary of each page makes it possible to read only a few pages in a search. Immutable and thread-safe.
 class chunk_list {
  public:
-  /// A list in memory. Sorts summaries as an index has them. O(chunks), O(chunks * log chunks) for unsorted summaries.
+  /// Creates a list in memory. Sorts summary chunks into index order. O(chunks), or O(chunks * log chunks) if they are
+  /// not in that order.
   explicit chunk_list(std::vector<chunk_info> all = {});
-  /// Pages [first, behind) of an index.
+  /// Creates a list of the chunks in the pages [first, behind) of an index.
   chunk_list(std::shared_ptr<const chunk_pages> from, std::size_t first, std::size_t behind);
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  /// All chunks. Reads all pages of the index the first time.
+  /// All chunks. The first call reads all pages of the index.
   [[nodiscard]] std::span<const chunk_info> all() const;
-  /// Chunk `index`, or one without rows if there is none. Reads one page at most.
+  /// Returns chunk number `index`; a chunk without rows if there is no such chunk. Reads at most one page.
   [[nodiscard]] chunk_info at(std::size_t index) const;
 
-  /// Calls `use(index, chunk)` in order for the chunks of the types for which `wanted(type)` is true, of summaries for
-  /// those that overlap [from, to]. Reads the pages that may list some. O(pages + chunks in these).
+  /// Calls `use(index, chunk)`, in order, for each chunk whose type satisfies `wanted(type)`; a summary chunk must also
+  /// overlap [from, to]. Reads only the pages that may list such chunks. O(pages + chunks in the pages read).
   template <class Wanted, class Use>
   void for_each(Wanted&& wanted, Use&& use, time_ns from = INT64_MIN, time_ns to = INT64_MAX) const;
-  /// The chunks with rows of tiles whose span is [first, last], in order.
+  /// Returns the chunks with rows of tiles that span [first, last], in order.
   [[nodiscard]] std::vector<chunk_info> of_tile(time_ns first, time_ns last) const;
-  /// Bit n: there are chunks of tiles of 2^n ns; bit 0: of spans that no tile can have.
+  /// Returns a bit mask of tile lengths. Bit n: there are chunks of tiles of 2^n ns; bit 0: there are chunks with spans
+  /// that no tile can have.
   [[nodiscard]] std::uint64_t tile_levels() const;
-  /// The hull of the chunks' times but for tables, attributes and links: begin > end if there are none.
+  /// Returns the range of the chunks' times. Tables, attributes and links are not considered. begin > end if there are
+  /// no others.
   [[nodiscard]] std::pair<time_ns, time_ns> times() const;
-  /// What is said of damage in the index that was found so far: nothing if there was none.
+  /// Describes the damage found in the index so far; empty if there is none.
   [[nodiscard]] std::string damage() const;
 
  private:
   struct page {
     index_page_row about;
-    std::size_t first = 0;  ///< Number of its first chunk in the list.
+    std::size_t first = 0;  ///< The number, in the list, of the page's first chunk.
   };
-  /// The chunks of a page, and what keeps them in memory.
+  /// The chunks of a page, and the object that owns their memory.
   struct held_page {
     std::span<const chunk_info> chunks;
     std::shared_ptr<const std::vector<chunk_info>> owner;
@@ -77,7 +82,7 @@ class chunk_list {
   std::vector<page> pages_;
   std::size_t size_ = 0;
   std::shared_ptr<const chunk_pages> from_;  ///< Null if the list is in memory.
-  std::size_t first_page_ = 0;               ///< In `from_`.
+  std::size_t first_page_ = 0;               ///< The number, in `from_`, of this list's first page.
   mutable std::once_flag read_all_;
   mutable std::vector<chunk_info> all_;
 };

@@ -7,7 +7,7 @@
 namespace sluice::trace {
 namespace {
 
-/// Sorts the chunks of a walk as an index has them.
+/// Collects the chunks that a walk finds, and sorts them into index order.
 class walked_lists final : public chunk_source::walk_events {
  public:
   void found(const chunk_info& chunk) override {
@@ -60,7 +60,7 @@ bool chunk_pages::load() {
   }
   first_.push_back(chunks);
   kept_.resize(pages_.size());
-  // Every chunk has a header in the file.
+  // Every chunk has a header in the file, which limits the number of chunks.
   return begin_ + at == mark_at && chunks <= file_size_ / sizeof(chunk_header);
 }
 

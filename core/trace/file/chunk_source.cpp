@@ -10,15 +10,16 @@
 namespace sluice::trace {
 namespace {
 
-constexpr std::size_t most_stored = ZSTD_COMPRESSBOUND(max_chunk_bytes);
-/// For a larger chunk (by its index entry) the header is checked before memory is allocated for the rest.
+constexpr std::size_t max_stored = ZSTD_COMPRESSBOUND(max_chunk_bytes);
+/// If a chunk is larger than this according to its index entry, its header is checked before memory is allocated for
+/// the rest.
 constexpr std::size_t read_at_once = std::size_t{64} << 10;
 
 }  // namespace
 
 bool is_sound(const chunk_header& header) {
   return header.magic == chunk_magic && header.checksum == header_checksum(header) && header.rows <= max_chunk_rows &&
-         header.raw_bytes <= max_chunk_bytes && header.stored_bytes <= most_stored;
+         header.raw_bytes <= max_chunk_bytes && header.stored_bytes <= max_stored;
 }
 
 bool is_known(row_type type) {

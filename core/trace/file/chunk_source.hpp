@@ -15,14 +15,14 @@
 #include "core/trace/file/chunk_list.hpp"
 #include "core/trace/file/layout.hpp"
 
-/// Reads chunks of a file, of which nothing is believed. Private to core/trace/file.
+/// Reads the chunks of a file whose contents are not trusted. Private to core/trace/file.
 namespace sluice::trace {
 
 [[nodiscard]] bool is_sound(const chunk_header& header);
-/// True for tables and events that this version knows.
+/// True for the types of tables and events that this version knows.
 [[nodiscard]] bool is_known(row_type type);
 
-/// The bytes of a file as chunks. Immutable; thread-safe.
+/// Reads a file as a sequence of chunks. Immutable and thread-safe.
 class chunk_source {
  public:
   explicit chunk_source(std::shared_ptr<byte_source> bytes) : bytes_(std::move(bytes)) {}
@@ -30,7 +30,7 @@ class chunk_source {
   [[nodiscard]] byte_source& bytes() const { return *bytes_; }
   [[nodiscard]] const std::string& path() const { return bytes_->name(); }
 
-  /// Reads exactly `bytes`. Error `corrupt` if the file ends before.
+  /// Fills `bytes` from the file. Error `corrupt` if the file ends earlier.
   result<void> read_exactly(std::uint64_t offset, std::span<std::byte> bytes) const;
 
   template <class Object>
@@ -42,10 +42,10 @@ class chunk_source {
     return object;
   }
 
-  /// The payload of a chunk, in `memory`.
+  /// Reads the payload of a chunk into `memory`.
   result<std::span<const std::byte>> payload(const chunk_info& chunk, std::vector<std::byte>& memory) const;
 
-  /// Calls `decode` with a chunk's payload, and adds this file's path and offset to its error.
+  /// Calls `decode` with the chunk's payload. If `decode` fails, adds the file's path and offset to the error.
   template <class Decode>
   result<void> decode_chunk(const chunk_info& chunk, Decode&& decode) const {
     thread_scratch<std::byte> memory;
@@ -74,24 +74,25 @@ class chunk_source {
   /// Adds the chunks that an index page lists to `into`. Errors: those of `rows`; corrupt.
   result<void> read_index_page(const chunk_info& page, std::vector<chunk_info>& into) const;
 
-  /// The trailer of a file of `file_size` bytes. Error `corrupt` if there is none.
+  /// Reads the trailer of a file of `file_size` bytes. Error `corrupt` if there is none.
   result<trailer> read_trailer(std::uint64_t file_size) const;
 
-  /// What a walk from chunk to chunk found.
+  /// Receives the results of a walk from chunk to chunk.
   struct walk_events {
     virtual ~walk_events() = default;
     virtual void found(const chunk_info& chunk) = 0;
-    /// Damaged bytes were left out.
+    /// Damaged bytes were skipped.
     virtual void skipped(std::uint64_t at, std::uint64_t bytes) = 0;
-    /// All that was found before was written by whole flushes; `next` is the offset of the next chunk.
+    /// All chunks found so far belong to complete flushes. `next` is the offset of the next chunk.
     virtual void flushed(std::uint64_t next) = 0;
   };
-  /// Walks chunk headers from `at` on, and leaves `at` behind the last whole chunk. True if the trailer was reached. A
-  /// damaged end of file may still be being written, so it is ignored; damage with valid chunks behind it is skipped.
+  /// Walks from chunk header to chunk header, starting at `at`, and sets `at` to the end of the last complete chunk.
+  /// Returns true if it reaches the trailer. Damage followed by valid chunks is skipped. Damage at the end of the file
+  /// is ignored, because those bytes may just be incomplete.
   bool walk(std::uint64_t& at, std::uint64_t file_size, walk_events& to) const;
 
  private:
-  /// Returns the offset of the next valid chunk header from `from` on; `file_size` if there is none.
+  /// Returns the offset of the first valid chunk header at or after `from`; `file_size` if there is none.
   [[nodiscard]] std::uint64_t find_chunk(std::uint64_t from, std::uint64_t file_size) const;
   [[nodiscard]] bool is_trailer(std::uint64_t at) const;
 

@@ -81,7 +81,7 @@ void dropped_rows::take(const free_event& row) {
   if (row.source != provenance::inferred) count_in(row_type::free, row.process, 1);
 }
 
-/// Block ids increase in the order in which blocks are written.
+/// Block ids increase in the order in which the blocks are written.
 void dropped_rows::note_first_block(block_id block) {
   if (raw(block) >= first_block_) return;
   first_block_ = raw(block);

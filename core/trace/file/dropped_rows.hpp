@@ -14,15 +14,15 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// Counts the rows that a writer dropped because the disk was full, and keeps the frees that must not be lost.
+/// Counts the rows that a writer has dropped because the disk was full, and keeps the frees that must not be lost.
 namespace sluice::trace {
 
-/// True for row types whose content is written again by later rows, so that dropping a row loses nothing.
+/// True for row types whose content later rows repeat, so that a dropped row loses no information.
 [[nodiscard]] constexpr bool is_repeated(row_type type) {
   return type == row_type::checkpoint || type == row_type::live_block || type == row_type::clock_anchor ||
          type == row_type::loss;
 }
-/// True for things that happened in the program, not for rows that describe or repeat events (attributes, links).
+/// True for events of the program. False for rows that describe or repeat other events (attributes, links).
 [[nodiscard]] constexpr bool is_happening(row_type type) {
   return is_event(type) && !is_repeated(type) && type != row_type::attribute && type != row_type::link &&
          type != row_type::transfer_part && type != row_type::message && type != row_type::watermark;
@@ -33,41 +33,43 @@ class dropped_rows {
  public:
   struct count {
     std::uint64_t events = 0;
-    std::uint64_t memory_events = 0;  ///< Of these, allocations and frees.
+    std::uint64_t memory_events = 0;  ///< The number of allocations and frees among `events`.
   };
 
   [[nodiscard]] bool empty() const { return kinds_.empty() && processes_.empty(); }
-  /// Counts by process. `process_id::none`: rows of chunks that were cut from the file, whose processes are not known.
+  /// Counts by process. `process_id::none` stands for the rows of chunks that were cut from the file, whose processes
+  /// are unknown.
   [[nodiscard]] const std::map<process_id, count>& processes() const { return processes_; }
-  /// Total of all processes, without losses that a dropped loss event had reported.
+  /// The total of all processes. Does not include losses that dropped loss events report.
   [[nodiscard]] const count& own() const { return own_; }
-  /// Counts by row type. Frees that were only inferred, and rows that repeat others, are not in it.
+  /// Counts by row type. Does not include inferred frees and rows that repeat others.
   [[nodiscard]] const std::map<row_type, std::uint64_t>& kinds() const { return kinds_; }
   /// Time range of the dropped rows.
   [[nodiscard]] time_ns begin() const { return begin_; }
   [[nodiscard]] time_ns end() const { return end_; }
-  /// Number of dropped event rows of any kind.
+  /// The number of dropped events of any kind.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  /// Counts by row type, as text: "1,204 alloc, 3 kernel".
+  /// Returns the counts by row type as text: "1,204 alloc, 3 kernel".
   [[nodiscard]] std::string by_kind() const;
 
   void add(const dropped_rows& other);
 
-  /// Counts all rows of a chunk as dropped, except that frees of blocks in the file are kept in `frees`.
+  /// Counts all rows of a chunk as dropped. Exception: frees of blocks that are in the file are added to `frees`.
   template <class Row>
   void take(row_columns<Row>& rows);
-  /// Counts a written chunk that is removed from the file.
+  /// Counts the rows of a written chunk that is removed from the file.
   void take(row_type type, std::uint64_t rows, time_ns begin, time_ns end);
-  /// Counts the loss that a dropped loss event reports.
+  /// Counts the events that a dropped loss event reports as lost.
   void take(const loss_event& row);
-  /// Counts a dropped free, unless it was only inferred.
+  /// Counts a dropped free, unless the free was inferred.
   void take(const free_event& row);
-  /// Counts table rows that could not be kept in memory.
+  /// Counts rows of tables that could not be kept in memory.
   void take_definitions(row_type type, std::uint64_t rows) { kinds_[type] += rows; }
 
-  /// Frees kept in memory, or their blocks would seem to live on. At most one per block live when the disk filled.
+  /// Frees that are kept in memory: without them, their blocks would appear to stay live. At most one for each block
+  /// that was live when the disk became full.
   std::vector<free_event> frees;
-  /// Counts all frees in `frees` as dropped, and clears `frees`.
+  /// Counts all frees in `frees` as dropped, and empties `frees`.
   void give_up_frees();
 
  private:
@@ -81,11 +83,11 @@ class dropped_rows {
   count own_;
   std::uint64_t rows_ = 0;
   time_ns begin_ = INT64_MAX, end_ = INT64_MIN;
-  std::uint64_t first_block_ = UINT64_MAX;  ///< The file has no allocations of blocks from this id on.
+  std::uint64_t first_block_ = UINT64_MAX;  ///< The file has no allocation of a block with this id or a higher id.
 };
 
 namespace detail {
-/// Returns row number `at` as a struct. `Row` must have no text members.
+/// Returns row number `at` as a struct. `Row` must not have text members.
 template <class Row>
 Row row_at(growing_columns& columns, std::size_t at) {
   Row row;

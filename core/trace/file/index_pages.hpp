@@ -7,28 +7,28 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// How a long index is ordered and described, for those who write, read or search it.
+/// The order and the contents of a long index, for code that writes, reads or searches such an index.
 namespace sluice::trace {
 
-/// An index of more chunks than this is written in pages, with a list of them, so that it is read in parts.
-inline constexpr std::size_t most_chunks_unpaged = 2048;
-/// Chunks that a page lists. Decoding a page takes about 0.1 ms.
+/// An index of more chunks than this is written in pages, with a list of the pages, so that parts of it can be read.
+inline constexpr std::size_t max_chunks_unpaged = 2048;
+/// Number of chunks per page. Decoding a page takes about 0.1 ms.
 inline constexpr std::size_t chunks_a_page = 1024;
-/// The list of pages is one chunk. An index of more chunks has none, and is read as a whole.
-inline constexpr std::size_t most_chunks_paged = 65'000 * chunks_a_page;
-/// The first numbers of the three kinds of row types, which have a bit each in an `index_page_row`.
+/// The list of pages must fit in one chunk. An index of more chunks than this has no list and is read as a whole.
+inline constexpr std::size_t max_chunks_paged = 65'000 * chunks_a_page;
+/// The first number in each of the three groups of row types. An `index_page_row` has one bit for each type.
 inline constexpr unsigned first_event_type = 64;
 inline constexpr unsigned first_summary_type = 1024;
 
-/// The level of a span that a tile can have: one of 2^level ns; 0 for other spans.
+/// Returns the level of a tile with this span, which is 2^level ns long; 0 for a span that no tile can have.
 [[nodiscard]] constexpr unsigned level_of_span(time_ns first, time_ns last) {
   const auto length = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first) + 1;
   if (last < first || !std::has_single_bit(length)) return 0;
   return static_cast<unsigned>(std::countr_zero(length));
 }
 
-/// Where summaries of a type stand in the index: types with few chunks, which every reader needs, come first, and tiles
-/// last, by level and time.
+/// Returns the position of a summary type in the index. Types with few chunks come first, because every reader needs
+/// them. Tiles come last, in order of level and time.
 [[nodiscard]] constexpr unsigned rank_of(row_type type) {
   switch (type) {
     case row_type::section:
@@ -45,7 +45,7 @@ inline constexpr unsigned first_summary_type = 1024;
   }
 }
 
-/// True if summary chunk `a` comes before `b` in the index. Those that are equal stay in file order.
+/// True if summary chunk `a` comes before `b` in the index. Chunks that compare equal stay in file order.
 struct before_in_index {
   template <class A, class B>
   [[nodiscard]] bool operator()(const A& a, const B& b) const {
@@ -57,7 +57,8 @@ struct before_in_index {
   }
 };
 
-/// What a list of pages says of a page with these chunks, `index_row` or `chunk_info`, except its place in the file.
+/// Returns the list entry of a page that lists these chunks (`index_row` or `chunk_info`). The entry's offset is not
+/// set.
 template <class Chunk>
 [[nodiscard]] index_page_row page_of(std::span<const Chunk> chunks) {
   index_page_row made;

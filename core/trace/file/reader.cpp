@@ -6,25 +6,25 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/chunk_cache.hpp"
 #include "core/base/thread_scratch.hpp"
 #include "core/trace/columns/codec.hpp"
 #include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/checksum.hpp"
+#include "core/trace/file/chunk_cache.hpp"
 #include "core/trace/file/chunk_pages.hpp"
 #include "core/trace/file/chunk_source.hpp"
 
 namespace sluice::trace {
 namespace {
 
-/// Set in the offset of a chunk of summaries that is in the second of two files. No file is that long.
+/// This bit is set in the offset of a summary chunk that is in the second of two files. No file is that long.
 constexpr std::uint64_t in_rest = std::uint64_t{1} << 63U;
 
-/// The source of a recording whose rows are elsewhere.
+/// The source of a recording whose rows are stored elsewhere.
 class no_rows final : public byte_source {
  public:
   explicit no_rows(const outline& about) : byte_source(about.path), there_{about.file_bytes, about.growing, {}} {}
-  result<extent> look() override { return there_; }
+  result<extent> poll() override { return there_; }
   result<std::size_t> read_at(std::uint64_t /*offset*/, std::span<std::byte> /*into*/) const override {
     return fail(error_code::unavailable, "the rows of the recording are not here", name());
   }
@@ -74,19 +74,19 @@ struct file::state {
   const reader_options options;
   mutable chunk_cache cache;
   mutable std::mutex mutex;  ///< Protects all members below.
-  /// Its own `file_` is null, because a cycle of file and snapshot would never be freed.
+  /// The `file_` of this snapshot is null, because a cycle of file and snapshot would never be freed.
   std::shared_ptr<const snapshot> latest;
-  std::weak_ptr<const snapshot> handed_out;    ///< `latest` as returned to callers, with `file_`.
-  std::uint64_t walked = sizeof(file_header);  ///< Offset of the next unread chunk header.
+  std::weak_ptr<const snapshot> handed_out;    ///< `latest` as returned to callers, with its `file_` set.
+  std::uint64_t walked = sizeof(file_header);  ///< Offset of the first chunk header that has not been read yet.
   std::set<std::uint16_t> unknown_types;
-  std::vector<chunk_info> summaries;  ///< Found so far; shown once all are there.
+  std::vector<chunk_info> summaries;  ///< The summaries found so far. They are shown once all are known.
 
   state(std::shared_ptr<byte_source> from, const reader_options& how)
       : source(std::move(from)), options(how), cache(how.cache_bytes) {}
 
   // --- building a snapshot ------------------------------------------------------------------------------------------
 
-  /// The chunks found by a refresh, from which the next snapshot is made.
+  /// The chunks that a refresh has found, from which the next snapshot is made.
   struct growth {
     std::vector<chunk_info> chunks;
     std::vector<chunk_info> summaries;
@@ -109,7 +109,7 @@ struct file::state {
     }
   };
 
-  /// Reads the chunks listed by the index. Error if there is no usable trailer.
+  /// Reads the chunks that the index lists. Returns an error if there is no usable trailer.
   result<growth> indexed(std::uint64_t file_size) const {
     const auto end_mark = source.read_trailer(file_size);
     if (!end_mark) return tl::unexpected<error>(end_mark.error());
@@ -125,7 +125,7 @@ struct file::state {
       lines_of_all += header->rows;
       at += sizeof(chunk_header) + header->stored_bytes;
     }
-    // Every chunk has a header in the file.
+    // Every chunk has a header in the file, which limits the number of chunks.
     if (lines_of_all > file_size / sizeof(chunk_header)) {
       return fail(error_code::corrupt, "the index names more chunks than the file can hold", path, {},
                   end_mark->index_offset);
@@ -144,8 +144,8 @@ struct file::state {
     return found;
   }
 
-  /// Walks chunk headers from where the last walk ended, in a growing file up to the end of its last flush. Damage with
-  /// valid chunks behind it is skipped with a warning.
+  /// Walks chunk headers, starting where the previous walk ended; in a growing file, up to the end of the last flush.
+  /// Damage followed by valid chunks is skipped with a warning.
   void walk(const byte_source::extent& there, growth& found) {
     struct finds final : chunk_source::walk_events {
       explicit finds(growth& of) : found_(of) {}
@@ -191,9 +191,11 @@ struct file::state {
     }
   }
 
-  /// Reads what the file has beyond the latest snapshot; null if nothing. The caller holds the mutex.
+  /// Reads the data that was added to the file after the latest snapshot. Returns null if there is none. The caller
+  /// must hold the mutex.
   std::shared_ptr<snapshot> grow(const byte_source::extent& there);
-  /// The first snapshot of a file whose index is read in pages; null if it has none, or a damaged one.
+  /// Returns the first snapshot of a file whose index is read in pages; null if the file has no such index or the index
+  /// is damaged.
   std::shared_ptr<snapshot> open_in_pages(const byte_source::extent& there);
   void set_rest(snapshot& next, const byte_source::extent& there, bool complete) const;
 };
@@ -281,7 +283,7 @@ std::shared_ptr<snapshot> file::state::grow(const byte_source::extent& there) {
   next->chunks_ = std::make_shared<const chunk_list>(std::move(chunks));
   std::vector<chunk_info> shown;
   if (found.complete) {
-    shown = std::exchange(summaries, {});  // They are complete now.
+    shown = std::exchange(summaries, {});  // The list is now complete.
   } else if (options.for_its_writer) {
     shown = summaries;
   }
@@ -381,7 +383,7 @@ result<std::shared_ptr<file>> file::open(std::shared_ptr<byte_source> source, co
   s->about = *header;
   s->recorded_here = s->source.bytes().is_recorded_here(std::as_bytes(std::span(&s->about, 1)));
   s->local = std::make_shared<const local_files>(s->recorded_here, options.sources_from);
-  const auto there = s->source.bytes().look();
+  const auto there = s->source.bytes().poll();
   if (!there) return tl::unexpected<error>(there.error());
   std::shared_ptr<file> opened(new file(std::move(s)));
   const std::scoped_lock lock(opened->state_->mutex);
@@ -420,7 +422,7 @@ std::shared_ptr<const snapshot> file::latest() const {
 
 result<bool> file::refresh() {
   const std::scoped_lock lock(state_->mutex);
-  const auto there = state_->source.bytes().look();
+  const auto there = state_->source.bytes().poll();
   if (!there) return tl::unexpected<error>(there.error());
   auto next = state_->grow(*there);
   if (!next) return false;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The templates of reader.hpp; included by it alone.
+// The templates of reader.hpp. No other file includes this one.
 
 #include <algorithm>
 #include <tuple>
@@ -11,7 +11,7 @@
 namespace sluice::trace {
 
 namespace detail {
-/// Returns the end of a row, or the row's time if it has no duration.
+/// Returns the end of a row; for a row without a duration, its time.
 template <class Row>
 [[nodiscard]] time_ns end_of(const Row& row) {
   if constexpr (requires { row.end; }) {

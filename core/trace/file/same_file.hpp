@@ -7,7 +7,7 @@
 
 namespace sluice::trace {
 
-/// True if `path` is the file open as `fd`. Empty if there is no file at `path`, or the two cannot be compared.
+/// True if `path` is the file that is open as `fd`. Empty if `path` does not exist or cannot be compared with `fd`.
 [[nodiscard]] inline std::optional<bool> finds_same_file(const std::string& path, int fd) {
   struct stat ours {
   }, there{};

@@ -4,7 +4,7 @@
 
 #include "core/trace/file/reader.hpp"
 
-/// Visits events of all kinds, chunk by chunk. Holds the rows of only one chunk in memory.
+/// Visits events of all kinds, chunk by chunk. Holds the rows of only one chunk in memory at a time.
 namespace sluice::trace {
 
 namespace detail {
@@ -17,7 +17,8 @@ result<void> visit_rows(const snapshot& from, std::size_t chunk, Visit& visit) {
 }
 }  // namespace detail
 
-/// Calls `visit(const Row&)` for each event of chunk `chunk`, in file order. Does nothing for a chunk of a table.
+/// Calls `visit(const Row&)` for each event of chunk number `chunk`, in file order. Does nothing if the chunk belongs
+/// to a table.
 template <class Visit>
 result<void> visit_events(const snapshot& from, std::size_t chunk, Visit&& visit) {
   switch (from.chunk(chunk).type) {

@@ -29,9 +29,10 @@ file_writer::~file_writer() {
 
 namespace {
 
-/// Takes the lock that shows readers that the file is growing. Released on exit. False: another writer has it.
+/// Takes the lock that shows readers that the file is growing. It is released when the file is closed, at the latest
+/// when the process ends. Returns false if another writer holds it.
 bool lock_for_writing(int fd) {
-  struct flock whole {};  // All bytes, so that nobody can claim the file to replace it.
+  struct flock whole {};  // Locks all bytes, so that no other process can claim the file in order to replace it.
   whole.l_type = F_WRLCK;
   return ::fcntl(fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
 }
@@ -40,7 +41,7 @@ bool lock_for_writing(int fd) {
 result<int> open_in_place(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return fail(error_code::io, "cannot create: " + describe_errno(errno), path, "choose another name");
-  // EINVAL: devices have no length.
+  // EINVAL: a device has no length.
   if (!lock_for_writing(fd) || (::ftruncate(fd, 0) != 0 && errno != EINVAL)) {
     const int why = errno;
     ::close(fd);
@@ -85,8 +86,8 @@ bool holds_nothing(const std::string& path) {
 
 namespace {
 
-/// How often a name is looked at anew because another program changed what has it.
-constexpr int most_tries = 100;
+/// How often, at most, a name is checked again because another program has changed its file.
+constexpr int max_tries = 100;
 
 }  // namespace
 
@@ -96,9 +97,9 @@ result<file_writer> file_writer::create_unpublished(const std::string& path, con
     if (!s) return tl::unexpected<error>(s.error());
     const bool new_name = !(*s)->unpublished || !(*s)->unpublished->replaces_another();
     const auto claimed = new_name ? replacement::claim::got : (*s)->unpublished->claim_target();
-    if (claimed == replacement::claim::changed && i < most_tries) continue;
+    if (claimed == replacement::claim::changed && i < max_tries) continue;
     if (claimed == replacement::claim::taken || claimed == replacement::claim::changed)
-      return fail(error_code::io, "another recording is being written into it", path, "choose another name");
+      return fail(error_code::io, "another recording is being written to it", path, "choose another name");
     const bool free = new_name || (claimed == replacement::claim::got && holds_nothing(path));
     if (!free && !options.replaces)
       return fail(error_code::invalid_argument, "exists", path, "replace it with --force, or choose another name");
@@ -112,10 +113,10 @@ result<file_writer> file_writer::create_claimed(const std::string& path, const w
     if (!made || !made->state_->unpublished || made->state_->unpublished->replaces_another()) return made;
     if (auto published = made->publish(); published) {
       return made;
-    } else if (i == most_tries) {
+    } else if (i == max_tries) {
       return tl::unexpected<error>(published.error());
     }
-    // Another program has taken the name since: the next try finds its file, or the name free again.
+    // Meanwhile, another program has taken the name. The next try finds that program's file, or the name free again.
   }
 }
 
@@ -166,7 +167,7 @@ event_id file_writer::next_event() { return static_cast<event_id>(++state_->last
 
 std::uint64_t file_writer::events() const { return state_->last_event; }
 
-/// The caller has filled in the row that the last `start` returned.
+/// Call once the caller of `start` has filled the row that it returned.
 template <class Row>
 void file_writer::make_room() {
   state_->write_if_full<Row>();
@@ -198,14 +199,14 @@ std::uint64_t file_writer::add(const Row& row) {
 result<void> file_writer::flush() {
   if (state_->fd >= 0) {
     state_->flush_all();
-    if (!state_->unpublished) state_->write_flush_mark();  // Nobody else reads it before.
+    if (!state_->unpublished) state_->write_flush_mark();  // Only the writer itself reads a file that is not published.
   }
   return state_->outcome();
 }
 
 result<void> file_writer::outcome() const { return state_->outcome(); }
 bool file_writer::is_stopped() const { return state_->is_stopped(); }
-bool file_writer::says_losses() const { return state_->losses_told; }
+bool file_writer::says_losses() const { return state_->losses_reported; }
 
 std::optional<dropped_rows> file_writer::resume() {
   state& s = *state_;
@@ -261,7 +262,7 @@ result<std::uint64_t> file_writer::mark() {
   return state_->offset;
 }
 
-/// Creates a file, to be published as `path`, with the chunks of `from` except events before `mark`.
+/// Creates a file that will be published as `path`, with all chunks of `from` except those of events before `mark`.
 result<file_writer::rewritten> file_writer::rewrite(const state& from, const std::string& path, std::uint64_t mark,
                                                     unreadable_chunks broken) {
   auto begun = begin(path, from.options);
@@ -287,7 +288,7 @@ result<file_writer::rewritten> file_writer::rewrite(const state& from, const std
   return made;
 }
 
-/// Continues in the rewritten file and closes the previous one.
+/// Continues in the rewritten file, and closes the previous file.
 void file_writer::take_over(rewritten made) {
   state& s = *state_;
   std::swap(s.fd, made.file->fd);
@@ -312,7 +313,7 @@ result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
 result<std::size_t> file_writer::move_to(const std::string& path) {
   state& s = *state_;
   if (s.fd < 0) return fail(error_code::invalid_argument, "is closed already", s.path);
-  static_cast<void>(flush());  // `close` reports if something does not fit.
+  static_cast<void>(flush());  // If a write fails, `close` reports this.
   auto made = rewrite(s, path, 0, unreadable_chunks::pass_over);
   if (!made) return tl::unexpected<error>(made.error());
   if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
@@ -321,7 +322,7 @@ result<std::size_t> file_writer::move_to(const std::string& path) {
   take_over(std::move(*made));
   s.path = s.named = path;
   s.cut_off = false;
-  if (!s.failure) s.write_losses();  // Else they wait for `close`.
+  if (!s.failure) s.write_losses();  // Otherwise, the losses are written by `close`.
   if (!s.failure) s.dropped = {};
   return unreadable;
 }
@@ -357,7 +358,7 @@ bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, 
 
 result<file_writer> file_writer::create_beside() const {
   writer_options like_this = state_->options;
-  like_this.outlives_failures = false;  // If the disk has no space for the new file, this one stays.
+  like_this.outlives_failures = false;  // If the disk has no space for the new file, this file must be kept.
   auto made = replacement::of_unnamed_file(state_->path);
   if (!made) return tl::unexpected<error>(made.error());
   auto s = std::make_unique<state>(like_this);
@@ -372,7 +373,7 @@ result<void> file_writer::yield_place_to(file_writer& other) {
   state& s = *state_;
   if (!is_at_its_path()) return fail(error_code::io, "cannot be replaced: another file has its name", s.named, {});
   if (auto published = other.state_->publish(); !published) return published;
-  // Release the lock last: a reader that sees this file without a writer then finds the new one.
+  // Release the lock last, so that a reader that sees this file without a writer finds the new file.
   ::close(std::exchange(s.fd, -1));
   s.offset = other.bytes_written();
   return {};

@@ -7,10 +7,10 @@
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// Inline parts of the writer: what runs once per event is compiled into the caller.
+/// The inline parts of the writer: code that runs once per event is compiled into its caller.
 namespace sluice::trace {
 
-/// Rows not yet written. Table rows are few and may hold texts, so they are kept as structs.
+/// The rows that have not been written yet. Table rows are few and may have texts, so they are stored as structs.
 struct file_writer::waiting_rows {
   template <class Row>
   using buffer = std::conditional_t<is_event_row<Row>, row_columns<Row>, std::vector<Row>>;

@@ -2,15 +2,16 @@
 
 #include <cstdint>
 
-/// How much of a copy's bytes its `content_hash` stands for. Chosen so that a hash takes microseconds, whatever the size.
+/// How much of a copy's data its `content_hash` covers. The limits keep the time to hash a copy at microseconds,
+/// whatever its size.
 namespace sluice::trace {
 
-/// Copies of at most this many bytes are hashed completely (`content_check::exact`), larger ones by samples.
+/// A copy of at most this many bytes is hashed completely (`content_check::exact`); a larger copy is sampled.
 inline constexpr std::uint64_t whole_content_limit = std::uint64_t{32} << 10;
-/// Bytes of all samples of one copy.
+/// Total size of the samples of one copy, in bytes.
 inline constexpr std::uint64_t sampled_content_bytes = std::uint64_t{16} << 10;
-/// If all samples are zero, this much of the copy is read as well, in pieces spread evenly over it. If that is zero, too,
-/// the hash stays that of the samples; otherwise the first value goes into it.
+/// If all samples are zero, this many more bytes of the copy are read, in pieces spread evenly over it. If they are all
+/// zero, too, the hash stays that of the samples; otherwise, the first nonzero value is hashed as well.
 inline constexpr std::uint64_t zero_content_limit = std::uint64_t{4} << 20;
 
 }  // namespace sluice::trace

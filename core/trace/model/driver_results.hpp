@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <utility>
 
-/// Meaning of the CUDA driver's result codes; the runtime uses the same ones. The code inside the recorded process uses
-/// this too, so it needs no C++ library.
+/// The result codes of the CUDA driver, which the runtime also uses. The code that runs inside the recorded process
+/// includes this header, too, so it must not need the C++ library.
 namespace sluice::trace {
 
-/// True if this result means that the GPU has faulted: from then on every call in the context fails with the same
+/// True if this result means that the GPU has faulted: from then on, every call in the context fails with the same
 /// error. cuda.h: "This leaves the process in an inconsistent state and any further CUDA work will return the same
-/// error." Memory and link errors end a process as well.
+/// error." Memory and link errors end a process, too.
 [[nodiscard]] constexpr bool is_gpu_fault(std::int64_t result) {
   switch (result) {
     case 214:  // ECC_UNCORRECTABLE
@@ -33,7 +33,7 @@ namespace sluice::trace {
   }
 }
 
-/// The name of a result that is common in recordings; null for all others.
+/// Returns the name of a result that is common in recordings; null for any other result.
 [[nodiscard]] constexpr const char* name_of_result(std::int64_t result) {
   constexpr std::pair<std::int64_t, const char*> names[] = {
       {0, "CUDA_SUCCESS"},

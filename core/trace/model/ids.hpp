@@ -3,17 +3,20 @@
 #include <cstdint>
 #include <functional>
 
-/// Ids of a recording: 64-bit numbers assigned by the writer, stable while the file grows and unique within it (so no
-/// process is needed to qualify them). Handles of CUDA and the system are stored as attributes of the rows they name.
+#include "core/base/time/time_range.hpp"
+
+/// The ids in a recording: 64-bit numbers that the writer assigns. An id does not change while the file grows, and is
+/// unique in the file across all processes. Handles of CUDA and of the system are stored as members of the rows that
+/// describe their objects.
 namespace sluice::trace {
 
-/// Nanoseconds on the recording's single clock; 0 is its start. Negative for things that existed before.
-using time_ns = std::int64_t;
+using sluice::time_ns;
 
-/// A time that was never recorded, such as the end of a kernel that outlived the recording.
+/// The value of a time that was not recorded, such as the end of a kernel that was still running when the recording
+/// ended.
 inline constexpr time_ns unknown_time = INT64_MIN;
 
-/// 0 means "none" for every id.
+/// For every id type, 0 means "none".
 enum class string_id : std::uint64_t { none = 0 };
 enum class event_id : std::uint64_t { none = 0 };
 enum class block_id : std::uint64_t { none = 0 };
@@ -31,7 +34,7 @@ enum class module_id : std::uint64_t { none = 0 };
 enum class source_id : std::uint64_t { none = 0 };
 enum class graph_id : std::uint64_t { none = 0 };
 
-/// The number of an id, for printing and hashing.
+/// Returns the number in an id, for printing and hashing.
 template <class Id>
 requires std::is_enum_v<Id>
 [[nodiscard]] constexpr std::uint64_t raw(Id id) { return static_cast<std::uint64_t>(id); }

@@ -2,8 +2,8 @@
 
 namespace sluice::trace {
 
-/// Prefix of the function name of a marker frame in a stack. Frames further out than the marker are inferred: they ran
-/// on another thread and requested the work.
+/// The start of the function name of a marker frame in a stack. The frames that are further out than the marker are
+/// inferred: they ran on another thread, which requested the work.
 inline constexpr char inferred_mark[] = "[inferred: ";
 
 }  // namespace sluice::trace

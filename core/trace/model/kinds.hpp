@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Enumerations of the data model. They are in a header of their own because the code inside the recorded process,
-/// which is built without the C++ library, writes these numbers too.
+/// The enumerations of the data model. They have a separate header because the code inside the recorded process, which
+/// is built without the C++ library, writes these numbers, too.
 namespace sluice::trace {
 
-/// How a fact was obtained. Views must be able to show it.
+/// How a fact was obtained. Views must be able to show this.
 enum class provenance : std::uint8_t { exact, sampled, estimated, inferred };
 
-/// Who manages a block. Never sum totals across layers: their blocks contain one another.
+/// The software layer that manages a block. Never add the totals of different layers, because blocks of one layer
+/// contain blocks of another.
 enum class layer : std::uint8_t { driver, pool, framework, user };
 inline constexpr std::size_t layer_count = 4;
 
@@ -29,15 +30,16 @@ enum class severity : std::uint8_t { info, warning, error };
 enum class device_kind : std::uint8_t { unknown, cuda, simulated };
 enum class frame_kind : std::uint8_t { unknown, native, python, kernel };
 enum class counter_unit : std::uint8_t { none, bytes, bytes_per_second, nanoseconds, fraction };
-/// How the contents of a copy were checked. `none`: not checked, or not a copy from the host; `exact`: all bytes
-/// hashed; `sampled`: some bytes hashed; `over_budget`: no time to hash; `unreadable`: the host could not read them.
+/// How the content of a copy was checked. `none`: it was not checked, or this is not a copy from the host; `exact`: all
+/// bytes were hashed; `sampled`: some bytes were hashed; `over_budget`: it was not hashed, to save time; `unreadable`:
+/// the host could not read it.
 enum class content_check : std::uint8_t { none, exact, sampled, over_budget, unreadable };
-/// What the recording of a process contains. `memory`: allocations, copies and touches; `timeline`: also kernels, waits
-/// and ranges; `all`: also stacks of launches. `unknown`: written before modes existed, or by Sluice's C++ runtime,
-/// which records everything it does.
+/// What a recording of a process contains. `memory`: allocations, copies and touches; `timeline`: also kernels, waits
+/// and ranges; `all`: also the stacks of launches. `unknown`: the recording was made before modes existed, or by
+/// Sluice's C++ runtime, which records everything it does.
 enum class recording_mode : std::uint8_t { unknown, memory, timeline, all };
-/// `import_to_owner`: from the allocation that imports another process's memory to the owner's allocation. `flow`: an
-/// arrow drawn by another tool, for example from a forward operation to its backward operation.
+/// `import_to_owner`: from the allocation that imports memory of another process to the owner's allocation. `flow`: an
+/// arrow that another tool draws, for example from a forward operation to its backward operation.
 enum class link_kind : std::uint8_t {
   call_to_work,
   record_to_wait,
@@ -47,8 +49,8 @@ enum class link_kind : std::uint8_t {
   flow
 };
 
-/// The number of values of an enum. A stored value that is not below this number is read as 0, so that files of newer
-/// writers stay readable. 0: any value is valid, as for ids.
+/// The number of values of an enum. A stored value that is not below this number reads as 0, so that files of newer
+/// writers stay readable. 0: every value is valid, as for ids.
 template <class Enum>
 inline constexpr std::uint64_t enum_values = 0;
 template <>

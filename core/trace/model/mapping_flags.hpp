@@ -2,14 +2,16 @@
 
 #include <cstdint>
 
-/// More bits of `alloc_event::flags`, for memory that a program maps piece by piece (PyTorch's expandable segments).
+/// Additional bits of `alloc_event::flags`, for memory that a program maps piece by piece, as PyTorch's expandable
+/// segments do.
 namespace sluice::trace {
 
 enum mapping_flag : std::uint64_t {
-  /// Memory mapped at an address that the program chose. Adjacent pieces form one segment, and blocks may span several.
+  /// Memory mapped at an address that the program chose. Adjacent pieces form one segment; a block may span several
+  /// pieces.
   mapped_piece = 64,
-  /// The remaining part of a block of which another part was given back at the time of this event. The remaining bytes
-  /// were allocated with that block and are not freed, so this event is no new allocation.
+  /// The rest of a block, after another part of the block was freed at the time of this event. The rest was allocated
+  /// together with that part and stays allocated, so this event is not a new allocation.
   rest_of_block = 128,
 };
 

@@ -5,7 +5,7 @@
 
 #include "core/trace/model/words.hpp"
 
-namespace sluice {
+namespace sluice::trace {
 
 std::string_view name_of(trace::layer layer) { return word_of(layer); }
 std::string_view name_of(trace::recording_mode mode) { return word_of(mode); }
@@ -21,4 +21,4 @@ std::string_view name_of_side(trace::memory_kind kind) {
   return kind == trace::memory_kind::host ? std::string_view("pageable") : name_of(kind);
 }
 
-}  // namespace sluice
+}  // namespace sluice::trace

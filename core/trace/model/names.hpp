@@ -4,18 +4,18 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// Names of a recording's enumerations for people. The report and the window use the same names.
-namespace sluice {
+/// User-visible names of the enumeration values in a recording. The report and the window share these names.
+namespace sluice::trace {
 
-/// Names a layer: "driver", "pool", "framework", "user".
+/// Returns the name of a layer: "driver", "pool", "framework", "user".
 [[nodiscard]] std::string_view name_of(trace::layer layer);
-/// Names a recording mode: "memory", "timeline", "all".
+/// Returns the name of a recording mode: "memory", "timeline", "all".
 [[nodiscard]] std::string_view name_of(trace::recording_mode mode);
-/// Names a kind of memory: "device", "pinned", ...
+/// Returns the name of a kind of memory: "device", "pinned", ...
 [[nodiscard]] std::string_view name_of(trace::memory_kind kind);
-/// Names a copy's direction: "host to device", ...
+/// Returns the name of a copy's direction: "host to device", ...
 [[nodiscard]] std::string_view name_of(trace::direction way);
-/// Names memory as one side of a copy: "pageable", "pinned", ...
+/// Returns the name of memory as the source or destination of a copy: "pageable", "pinned", ...
 [[nodiscard]] std::string_view name_of_side(trace::memory_kind kind);
 
-}  // namespace sluice
+}  // namespace sluice::trace

@@ -6,8 +6,8 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// Visits the times, the addresses or all members of a row. Code that shifts times, ids or addresses uses these
-/// functions, so that members added to the model later are not missed.
+/// Visits the times, the addresses, or all members of a row. Code that changes times, ids or addresses uses these
+/// functions, so that it also changes members that are added to the model later.
 namespace sluice::trace {
 
 /// Calls `visit` with a reference to each member of the row, including its own id and time.
@@ -16,7 +16,7 @@ void for_each_member(Row& row, Visit&& visit) {
   schema<Row>::apply([&](const auto&... column) { (visit(row.*column.member), ...); });
 }
 
-/// Calls `visit` with each known time in an event: `time`, `end`, `enqueued` and others.
+/// Calls `visit` with each time in an event that is known: `time`, `end`, `enqueued` and others.
 template <class Row, class Visit>
 requires is_event_row<Row>
 void for_each_time(Row& row, Visit&& visit) {
@@ -33,7 +33,7 @@ void for_each_time(Row& row, Visit&& visit) {
   if constexpr (requires { row.complete_until; }) known(row.complete_until);
 }
 
-/// Calls `visit` with each memory address in the row that is not 0.
+/// Calls `visit` with each nonzero memory address in the row.
 template <class Row, class Visit>
 requires is_event_row<Row>
 void for_each_address(Row& row, Visit&& visit) {

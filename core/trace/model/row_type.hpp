@@ -6,7 +6,7 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// The number of each kind of row in a file. Never reuse a number; readers skip numbers they do not know.
+/// The number of each kind of row in a file. Never reuse a number. Readers skip rows whose number they do not know.
 namespace sluice::trace {
 
 enum class row_type : std::uint16_t {
@@ -54,7 +54,7 @@ enum class row_type : std::uint16_t {
   attribute = 90,
   link = 91,
   transfer_part = 92,
-  // Written by the file writer itself.
+  // Written by the file writer itself, not by its caller.
   index = 1024,
   section = 1025,
   boundary_block = 1026,

@@ -7,9 +7,9 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// How each row type is stored: its members and their column numbers. Reader and writer both use this table, so they
-/// cannot disagree. Never reuse a column number. A reader gives members without a column their defaults, and skips
-/// columns that it does not know.
+/// How each row type is stored: its members and their column numbers. The reader and the writer share this table, so
+/// they cannot disagree. Never reuse a column number. If a file does not have a member's column, the reader gives the
+/// member its default. The reader skips columns that it does not know.
 namespace sluice::trace {
 
 template <class Class, class Member>
@@ -20,7 +20,7 @@ struct field {
 template <class Class, class Member>
 field(int, Member Class::*) -> field<Class, Member>;
 
-/// The entry of one chunk in the index at the end of a file.
+/// An entry of the index at the end of a file: describes one chunk.
 struct index_row {
   row_type type{};
   std::uint32_t rows = 0;
@@ -29,22 +29,23 @@ struct index_row {
   std::uint32_t raw_bytes = 0;
   time_ns min_time = 0;
   time_ns max_time = 0;
-  std::uint64_t lowest_event = 0;  ///< Range of event ids: see chunk_info.
+  std::uint64_t lowest_event = 0;  ///< Range of the ids of events: see chunk_info.
   std::uint64_t highest_event = 0;
 };
 
-/// The entry of one page of a long index, in the list of pages: which chunks the page lists.
+/// An entry of the list of pages in a long index: describes one page by the chunks that the page lists.
 struct index_page_row {
-  std::uint64_t offset = 0;  ///< Of the page's header, in bytes from where the pages begin.
+  std::uint64_t offset = 0;  ///< Offset of the page's header, in bytes from the start of the first page.
   std::uint32_t rows = 0;
   std::uint32_t stored_bytes = 0;
-  /// Hull of the times of its chunks; of events without attributes and links, and without tables. None: `min` > `max`.
+  /// Range of the times of the page's chunks, except chunks of tables, attributes and links. min > max if there are no
+  /// others.
   time_ns min_time = INT64_MAX;
   time_ns max_time = INT64_MIN;
-  std::uint64_t tables = 0;     ///< Bit n: it lists chunks of row type n,
-  std::uint64_t events = 0;     ///< of row type 64 + n,
-  std::uint64_t summaries = 0;  ///< of row type 1024 + n.
-  std::uint64_t levels = 0;     ///< Bit n: it lists chunks of tiles that are 2^n ns long.
+  std::uint64_t tables = 0;     ///< Bit n: the page lists chunks of row type n.
+  std::uint64_t events = 0;     ///< Bit n: the page lists chunks of row type 64 + n.
+  std::uint64_t summaries = 0;  ///< Bit n: the page lists chunks of row type 1024 + n.
+  std::uint64_t levels = 0;     ///< Bit n: the page lists chunks of tiles that are 2^n ns long.
 };
 
 template <>
@@ -52,18 +53,19 @@ inline constexpr row_type type_of_row<index_row> = row_type::index;
 template <>
 inline constexpr row_type type_of_row<index_page_row> = row_type::index;
 
-/// `apply(use)` returns `use(fields...)` with all `field`s of a row. It is a template so that code which only names a
-/// row does not instantiate tuples for all kinds of rows; that took half of the compile time.
+/// `apply(use)` returns `use(fields...)` with all `field`s of a row. This is a template so that code that only names a
+/// row does not instantiate tuples for all kinds of rows, which took half of the compile time.
 template <class Row>
 struct schema;
 
-/// The number of members that a row stores.
+/// The number of members of a row that are stored.
 template <class Row>
 inline constexpr std::size_t field_count = schema<Row>::apply([](const auto&... fields) { return sizeof...(fields); });
 
 namespace detail {
 
-// What std::tuple would do, without a class for each rest of the list: that takes a compiler seconds for all rows.
+// Replaces std::tuple, which instantiates one class per element for the remaining elements. For all rows together, that
+// takes seconds to compile.
 template <std::size_t Index, class Field>
 struct numbered_field {
   Field of;

@@ -9,7 +9,7 @@
 
 namespace sluice::trace {
 
-/// The rows of one table, by id. A row replaces an earlier row with the same id.
+/// The rows of one table, by id. A new row replaces an earlier row with the same id.
 template <class Row>
 class table {
  public:
@@ -30,7 +30,7 @@ class table {
     return place == by_id_.end() ? nullptr : &rows_[place->second];
   }
 
-  /// The rows in the order in which their ids first appeared.
+  /// The rows, in the order in which their ids first appeared.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
 
  private:
@@ -54,7 +54,7 @@ struct tables {
   table<module_row> modules;
   table<source_row> sources;
 
-  /// Returns the text of `id`; empty for `none` or an undefined id. Valid as long as these tables exist.
+  /// Returns the text of `id`; empty for `none` and for an undefined id. Valid while these tables exist.
   [[nodiscard]] std::string_view text(string_id id) const {
     const string_row* row = strings.find(id);
     return row == nullptr ? std::string_view{} : std::string_view{row->text};

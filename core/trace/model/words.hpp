@@ -5,10 +5,11 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// The words of the data model's enumerations in SQL, JSON and CSV. People write them in queries: they must not change.
+/// The names of the data model's enumeration values in SQL, JSON and CSV. Users write these names in queries, so never
+/// change one.
 namespace sluice::trace {
 
-/// The words of an enum, indexed by value.
+/// The names of an enum's values, indexed by value.
 template <class Enum>
 inline constexpr std::array<std::string_view, 0> words_of{};
 
@@ -35,7 +36,7 @@ SLUICE_WORDS(recording_mode, {"unknown", "memory", "timeline", "all"})
 SLUICE_WORDS(content_check, {"none", "exact", "sampled", "over_budget", "unreadable"})
 #undef SLUICE_WORDS
 
-/// The word of a value; that of 0 for a value that the enum does not have.
+/// Returns the name of `value`; the name of value 0 if the enum does not have `value`.
 template <class Enum>
 [[nodiscard]] constexpr std::string_view word_of(Enum value) {
   const auto number = static_cast<std::size_t>(value);

@@ -15,19 +15,19 @@ namespace {
 
 bool loaded_by_the_driver() {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
-  if (!path || !std::getenv(collector::socket_variable)) return false;
+  if (!path || !std::getenv(ring::socket_variable)) return false;
   void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
   if (library) dlclose(library);
   return library != nullptr;
 }
 
 std::atomic<bool>& records() {
-  // First used after the driver was opened, so the driver has already loaded its injected library.
+  // First called after the driver was opened, so the driver has already loaded its injected library.
   static std::atomic<bool> now{loaded_by_the_driver()};
   return now;
 }
 
-/// Opened once and never closed, because ending threads call into it.
+/// The capture library; null if it is not found. Opened once and never closed, because ending threads call into it.
 void* library() {
   static void* const opened = []() -> void* {
     if (const char* named = std::getenv(capture_library_variable)) {

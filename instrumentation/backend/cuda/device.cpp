@@ -32,8 +32,8 @@ void cuda_device::open() noexcept {
   if (opened_ != CUDA_SUCCESS) return;
   name_context();
   in_use_.store(true, std::memory_order_release);
-  // A recording that is already running does not know the device yet.
-  if (logging()) log_->define_device(collector::now(), description_);
+  // If a recording is already running, it does not know the device yet.
+  if (logging()) log_->define_device(ring::now(), description_);
 }
 
 void cuda_device::name_context() noexcept {
@@ -63,7 +63,7 @@ void cuda_device::recording_ends() {
 }
 
 entered cuda_device::enter() noexcept {
-  // A context uses hundreds of megabytes of device memory, so it is created at the first use.
+  // A context uses hundreds of megabytes of device memory, so it is created on first use.
   std::call_once(opening_, [this] { open(); });
   CUcontext before = nullptr;
   if (opened_ != CUDA_SUCCESS) return {driver_, opened_, nullptr, false};
@@ -73,7 +73,7 @@ entered cuda_device::enter() noexcept {
   return {driver_, driver_.context_set(context_), before, known && !first};
 }
 
-outcome<void*> cuda_device::make_current() {
+device_result<void*> cuda_device::make_current() {
   std::call_once(opening_, [this] { open(); });
   CUcontext before = nullptr;
   CUresult result = opened_;
@@ -85,7 +85,7 @@ outcome<void*> cuda_device::make_current() {
 
 void cuda_device::restore_current(void* before) noexcept { driver_.context_set(static_cast<CUcontext>(before)); }
 
-outcome<void> cuda_device::check(CUresult result, const char* call) const {
+device_result<void> cuda_device::check(CUresult result, const char* call) const {
   if (result == CUDA_SUCCESS) return {};
   return driver_.fail(result, call, description_.name);
 }
@@ -100,7 +100,7 @@ std::string cuda_device::driver_version() const {
 
 driver_log::call cuda_device::begin_call(const char* name) noexcept {
   if (!logging()) return {name, 0, 0};
-  return {name, collector::now(), next_correlation_.fetch_add(1, std::memory_order_relaxed)};
+  return {name, ring::now(), next_correlation_.fetch_add(1, std::memory_order_relaxed)};
 }
 
 std::uint64_t cuda_device::trace_stream(stream_handle stream) noexcept {
@@ -117,7 +117,7 @@ bool cuda_device::is_captured(stream_handle stream) noexcept {
     const auto capture = stream_capture(stream);
     return !capture || capture->status != capture_status::none;
   }
-  // For the default stream during another stream's capture, this is the only query allowed (on an H100).
+  // This is the only query of the default stream that is allowed during another stream's capture (on an H100).
   CUstreamCaptureStatus status{};
   const entered here = enter();
   return here.result() != CUDA_SUCCESS ||
@@ -138,11 +138,11 @@ std::uint64_t cuda_device::ask_for_name(stream_handle stream) noexcept {
 
 void cuda_device::announce() {
   graph_pool_defined_ = false;
-  // Under `sluice record`, the capture library announces everything that is used.
+  // Under `sluice record`, the capture library announces everything in use.
   if (!logging() && !(driver_log::on() && capture_started_here())) return;
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return;
-  const std::uint64_t now = collector::now();
+  const std::uint64_t now = ring::now();
   log_->define_device(now, description_);
   if (!logging()) return;
   log_->define_stream(now, static_cast<std::uint32_t>(trace_stream(stream_handle::null)), 0, 0, true);
@@ -154,7 +154,7 @@ void cuda_device::announce() {
 
 // --- streams and events ------------------------------------------------------------------------------------
 
-outcome<stream_handle> cuda_device::create_stream(stream_flags flags) {
+device_result<stream_handle> cuda_device::create_stream(stream_flags flags) {
   const entered here = enter();
   // The driver would silently clamp the priority.
   const auto range = stream_priorities();
@@ -170,7 +170,7 @@ outcome<stream_handle> cuda_device::create_stream(stream_flags flags) {
   if (driver_log::on()) {
     const std::uint64_t name = ask_for_name(handle);
     if (logging()) {
-      log_->define_stream(collector::now(), static_cast<std::uint32_t>(name), static_cast<std::uint64_t>(handle),
+      log_->define_stream(ring::now(), static_cast<std::uint32_t>(name), static_cast<std::uint64_t>(handle),
                           flags.priority, false);
     }
     const std::lock_guard lock(names_mutex_);
@@ -191,19 +191,19 @@ void cuda_device::destroy_stream(stream_handle stream) noexcept {
   driver_.stream_destroy(native(stream));
 }
 
-outcome<void> cuda_device::sync_stream(stream_handle stream) {
+device_result<void> cuda_device::sync_stream(stream_handle stream) {
   const auto c = begin_call("cuStreamSynchronize");
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_sync(native(stream));
   if (logging()) {
-    log_->synced(c.begin, collector::now(), trace_stream(stream), trace::sync_kind::stream);
+    log_->synced(c.begin, ring::now(), trace_stream(stream), trace::sync_kind::stream);
     harvest(false);
   }
   return check(result, "cuStreamSynchronize");
 }
 
-outcome<bool> cuda_device::stream_idle(stream_handle stream) {
+device_result<bool> cuda_device::stream_idle(stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_query(native(stream));
@@ -211,7 +211,7 @@ outcome<bool> cuda_device::stream_idle(stream_handle stream) {
   return driver_.fail(result, "cuStreamQuery");
 }
 
-outcome<priority_range> cuda_device::stream_priorities() {
+device_result<priority_range> cuda_device::stream_priorities() {
   priority_range range;
   const entered here = enter();
   CUresult result = here.result();
@@ -220,7 +220,7 @@ outcome<priority_range> cuda_device::stream_priorities() {
   return range;
 }
 
-outcome<int> cuda_device::stream_priority(stream_handle stream) {
+device_result<int> cuda_device::stream_priority(stream_handle stream) {
   int priority = 0;
   const entered here = enter();
   CUresult result = here.result();
@@ -229,7 +229,7 @@ outcome<int> cuda_device::stream_priority(stream_handle stream) {
   return priority;
 }
 
-outcome<capture_info> cuda_device::stream_capture(stream_handle stream) {
+device_result<capture_info> cuda_device::stream_capture(stream_handle stream) {
   // The default stream cannot be captured.
   if (stream == stream_handle::null) return capture_info{};
   CUstreamCaptureStatus status{};
@@ -245,9 +245,9 @@ outcome<capture_info> cuda_device::stream_capture(stream_handle stream) {
                       id};
 }
 
-outcome<event_handle> cuda_device::create_event(event_flags flags) {
+device_result<event_handle> cuda_device::create_event(event_flags flags) {
   if (flags.timed && flags.interprocess) {
-    return fail(status::invalid_value, "cuEventCreate", "an event that processes share has no time");
+    return fail(status::invalid_value, "cuEventCreate", "an interprocess event cannot be timed");
   }
   CUevent event = nullptr;
   const unsigned bits = (flags.timed ? 0u : static_cast<unsigned>(CU_EVENT_DISABLE_TIMING)) |
@@ -265,32 +265,32 @@ void cuda_device::destroy_event(event_handle event) noexcept {
   if (here.result() == CUDA_SUCCESS) driver_.event_destroy(native(event));
 }
 
-outcome<void> cuda_device::record_event(event_handle event, stream_handle stream) {
+device_result<void> cuda_device::record_event(event_handle event, stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_record(native(event), native(stream));
-  if (logging()) log_->event_recorded(collector::now(), static_cast<std::uint64_t>(event), trace_stream(stream));
+  if (logging()) log_->event_recorded(ring::now(), static_cast<std::uint64_t>(event), trace_stream(stream));
   return check(result, "cuEventRecord");
 }
 
-outcome<void> cuda_device::wait_event(stream_handle stream, event_handle event) {
+device_result<void> cuda_device::wait_event(stream_handle stream, event_handle event) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_wait(native(stream), native(event), 0);
-  if (logging()) log_->event_waited(collector::now(), static_cast<std::uint64_t>(event), trace_stream(stream));
+  if (logging()) log_->event_waited(ring::now(), static_cast<std::uint64_t>(event), trace_stream(stream));
   return check(result, "cuStreamWaitEvent");
 }
 
-outcome<void> cuda_device::sync_event(event_handle event) {
+device_result<void> cuda_device::sync_event(event_handle event) {
   const auto c = begin_call("cuEventSynchronize");
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_sync(native(event));
-  if (logging()) log_->synced(c.begin, collector::now(), 0, trace::sync_kind::event);
+  if (logging()) log_->synced(c.begin, ring::now(), 0, trace::sync_kind::event);
   return check(result, "cuEventSynchronize");
 }
 
-outcome<bool> cuda_device::event_done(event_handle event) {
+device_result<bool> cuda_device::event_done(event_handle event) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_query(native(event));
@@ -298,7 +298,7 @@ outcome<bool> cuda_device::event_done(event_handle event) {
   return driver_.fail(result, "cuEventQuery");
 }
 
-outcome<float> cuda_device::elapsed_ms(event_handle from, event_handle to) {
+device_result<float> cuda_device::elapsed_ms(event_handle from, event_handle to) {
   float ms = 0;
   const entered here = enter();
   CUresult result = here.result();
@@ -307,15 +307,15 @@ outcome<float> cuda_device::elapsed_ms(event_handle from, event_handle to) {
   return ms;
 }
 
-outcome<void> cuda_device::synchronize() {
+device_result<void> cuda_device::synchronize() {
   const auto c = begin_call("cuCtxSynchronize");
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.context_sync();
   if (logging()) {
-    log_->synced(c.begin, collector::now(), 0, trace::sync_kind::context);
+    log_->synced(c.begin, ring::now(), 0, trace::sync_kind::context);
     harvest(result == CUDA_SUCCESS);
-    log_->watermark(collector::now());
+    log_->watermark(ring::now());
   }
   return check(result, "cuCtxSynchronize");
 }

@@ -17,7 +17,8 @@
 namespace sluice::backend::cuda {
 
 /// Makes a device's context current on the calling thread; the destructor restores the previous context. If the thread
-/// had none, the first device's context stays current, as in the CUDA runtime: one-device programs save two calls.
+/// had no context, the first device's context stays current, as in the CUDA runtime, which saves two calls in programs
+/// that use one device.
 class entered {
  public:
   entered(const driver& d, CUresult result, CUcontext before, bool restores) noexcept
@@ -38,10 +39,10 @@ class entered {
 
 /// One CUDA device, used through the driver API in its primary context (shared with the CUDA runtime of the program).
 ///
-/// Recording: under `sluice record`, or if a program that records itself could start the capture library, that library
+/// Recording: under `sluice record`, or if a program that records itself has started the capture library, that library
 /// records every driver call made here, and this class writes nothing. Without the library or without CUPTI, this class
-/// writes the records of the driver layer: allocations exactly; times of copies, memsets and kernels from event pairs,
-/// marked estimated.
+/// writes the records of the driver layer. Allocations are then exact; the times of copies, memsets and kernels come
+/// from pairs of events and are marked as estimated.
 class cuda_device final : public device {
  public:
   cuda_device(const driver& d, CUdevice which, device_description description);
@@ -49,7 +50,7 @@ class cuda_device final : public device {
 
   [[nodiscard]] const device_description& description() const noexcept override { return description_; }
   [[nodiscard]] bool driver_layer_recorded() const noexcept override { return capture_records(); }
-  [[nodiscard]] outcome<void*> make_current() override;
+  [[nodiscard]] device_result<void*> make_current() override;
   void restore_current(void* before) noexcept override;
   [[nodiscard]] bool in_use() const noexcept override { return in_use_.load(std::memory_order_acquire); }
   void recording_begins(const std::string& socket_name) override;
@@ -61,83 +62,85 @@ class cuda_device final : public device {
     return reinterpret_cast<std::uint64_t>(address);
   }
 
-  [[nodiscard]] outcome<void*> allocate(std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> free(void* address) override;
-  [[nodiscard]] outcome<void*> allocate_async(std::uint64_t bytes, stream_handle stream) override;
-  [[nodiscard]] outcome<void> free_async(void* address, stream_handle stream) override;
-  [[nodiscard]] outcome<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
-  [[nodiscard]] outcome<void> free_pinned(void* address) override;
-  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, registration_flags flags) override;
-  [[nodiscard]] outcome<void> unregister_host(void* address) override;
-  [[nodiscard]] outcome<void*> allocate_managed(std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
-                                       stream_handle stream) override;
-  [[nodiscard]] outcome<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
-                                     memory_location where) override;
+  [[nodiscard]] device_result<void*> allocate(std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> free(void* address) override;
+  [[nodiscard]] device_result<void*> allocate_async(std::uint64_t bytes, stream_handle stream) override;
+  [[nodiscard]] device_result<void> free_async(void* address, stream_handle stream) override;
+  [[nodiscard]] device_result<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
+  [[nodiscard]] device_result<void> free_pinned(void* address) override;
+  [[nodiscard]] device_result<void> register_host(void* address, std::uint64_t bytes,
+                                                  registration_flags flags) override;
+  [[nodiscard]] device_result<void> unregister_host(void* address) override;
+  [[nodiscard]] device_result<void*> allocate_managed(std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
+                                             stream_handle stream) override;
+  [[nodiscard]] device_result<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
+                                           memory_location where) override;
   void touch_on_host(void* /*address*/, std::uint64_t /*bytes*/) override {}
-  [[nodiscard]] outcome<memory_info> memory() override;
+  [[nodiscard]] device_result<memory_info> memory() override;
   [[nodiscard]] memory_space space_of(const void* address) noexcept override;
-  [[nodiscard]] outcome<pointer_info> describe_pointer(const void* address) override;
-  [[nodiscard]] outcome<void*> device_address_of(void* host_address) override;
+  [[nodiscard]] device_result<pointer_info> describe_pointer(const void* address) override;
+  [[nodiscard]] device_result<void*> device_address_of(void* host_address) override;
 
-  [[nodiscard]] outcome<std::uint64_t> virtual_granularity() override;
-  [[nodiscard]] outcome<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) override;
-  [[nodiscard]] outcome<void> free_addresses(void* address, std::uint64_t bytes) override;
-  [[nodiscard]] outcome<physical_handle> create_physical(std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> release_physical(physical_handle physical) override;
-  [[nodiscard]] outcome<void> map(void* address, std::uint64_t bytes, physical_handle physical) override;
-  [[nodiscard]] outcome<void> unmap(void* address, std::uint64_t bytes) override;
+  [[nodiscard]] device_result<std::uint64_t> virtual_granularity() override;
+  [[nodiscard]] device_result<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) override;
+  [[nodiscard]] device_result<void> free_addresses(void* address, std::uint64_t bytes) override;
+  [[nodiscard]] device_result<physical_handle> create_physical(std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> release_physical(physical_handle physical) override;
+  [[nodiscard]] device_result<void> map(void* address, std::uint64_t bytes, physical_handle physical) override;
+  [[nodiscard]] device_result<void> unmap(void* address, std::uint64_t bytes) override;
 
-  [[nodiscard]] outcome<pool_handle> create_pool(driver_pool_options options) override;
-  [[nodiscard]] outcome<void> destroy_pool(pool_handle pool) override;
-  [[nodiscard]] outcome<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) override;
-  [[nodiscard]] outcome<driver_pool_info> pool_info(pool_handle pool) override;
-  [[nodiscard]] outcome<void> set_release_threshold(pool_handle pool, std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> reset_pool_highs(pool_handle pool) override;
-  [[nodiscard]] outcome<void> trim_pool(pool_handle pool, std::uint64_t keep_bytes) override;
+  [[nodiscard]] device_result<pool_handle> create_pool(driver_pool_options options) override;
+  [[nodiscard]] device_result<void> destroy_pool(pool_handle pool) override;
+  [[nodiscard]] device_result<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes,
+                                                        stream_handle stream) override;
+  [[nodiscard]] device_result<driver_pool_info> pool_info(pool_handle pool) override;
+  [[nodiscard]] device_result<void> set_release_threshold(pool_handle pool, std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> reset_pool_highs(pool_handle pool) override;
+  [[nodiscard]] device_result<void> trim_pool(pool_handle pool, std::uint64_t keep_bytes) override;
 
-  [[nodiscard]] outcome<ipc_memory_handle> export_memory(void* address) override;
-  [[nodiscard]] outcome<void*> import_memory(const ipc_memory_handle& handle) override;
-  [[nodiscard]] outcome<void> close_memory(void* address) override;
-  [[nodiscard]] outcome<ipc_event_handle> export_event(event_handle event) override;
-  [[nodiscard]] outcome<event_handle> import_event(const ipc_event_handle& handle) override;
+  [[nodiscard]] device_result<ipc_memory_handle> export_memory(void* address) override;
+  [[nodiscard]] device_result<void*> import_memory(const ipc_memory_handle& handle) override;
+  [[nodiscard]] device_result<void> close_memory(void* address) override;
+  [[nodiscard]] device_result<ipc_event_handle> export_event(event_handle event) override;
+  [[nodiscard]] device_result<event_handle> import_event(const ipc_event_handle& handle) override;
 
-  [[nodiscard]] outcome<stream_handle> create_stream(stream_flags flags) override;
+  [[nodiscard]] device_result<stream_handle> create_stream(stream_flags flags) override;
   void destroy_stream(stream_handle stream) noexcept override;
-  [[nodiscard]] outcome<void> sync_stream(stream_handle stream) override;
-  [[nodiscard]] outcome<bool> stream_idle(stream_handle stream) override;
-  [[nodiscard]] outcome<priority_range> stream_priorities() override;
-  [[nodiscard]] outcome<int> stream_priority(stream_handle stream) override;
-  [[nodiscard]] outcome<capture_info> stream_capture(stream_handle stream) override;
-  [[nodiscard]] outcome<event_handle> create_event(event_flags flags) override;
+  [[nodiscard]] device_result<void> sync_stream(stream_handle stream) override;
+  [[nodiscard]] device_result<bool> stream_idle(stream_handle stream) override;
+  [[nodiscard]] device_result<priority_range> stream_priorities() override;
+  [[nodiscard]] device_result<int> stream_priority(stream_handle stream) override;
+  [[nodiscard]] device_result<capture_info> stream_capture(stream_handle stream) override;
+  [[nodiscard]] device_result<event_handle> create_event(event_flags flags) override;
   void destroy_event(event_handle event) noexcept override;
-  [[nodiscard]] outcome<void> record_event(event_handle event, stream_handle stream) override;
-  [[nodiscard]] outcome<void> wait_event(stream_handle stream, event_handle event) override;
-  [[nodiscard]] outcome<void> sync_event(event_handle event) override;
-  [[nodiscard]] outcome<bool> event_done(event_handle event) override;
-  [[nodiscard]] outcome<float> elapsed_ms(event_handle from, event_handle to) override;
-  [[nodiscard]] outcome<void> synchronize() override;
+  [[nodiscard]] device_result<void> record_event(event_handle event, stream_handle stream) override;
+  [[nodiscard]] device_result<void> wait_event(stream_handle stream, event_handle event) override;
+  [[nodiscard]] device_result<void> sync_event(event_handle event) override;
+  [[nodiscard]] device_result<bool> event_done(event_handle event) override;
+  [[nodiscard]] device_result<float> elapsed_ms(event_handle from, event_handle to) override;
+  [[nodiscard]] device_result<void> synchronize() override;
 
-  [[nodiscard]] outcome<void> copy_async(void* to, const void* from, std::uint64_t bytes,
-                                         stream_handle stream) override;
-  [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
-                                        stream_handle stream) override;
-  [[nodiscard]] outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_config& shape,
-                                     kernel_arguments arguments, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch_host(host_function function, void* data, stream_handle stream) override;
+  [[nodiscard]] device_result<void> copy_async(void* to, const void* from, std::uint64_t bytes,
+                                               stream_handle stream) override;
+  [[nodiscard]] device_result<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
+                                              stream_handle stream) override;
+  [[nodiscard]] device_result<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
+  [[nodiscard]] device_result<void> launch(const kernel_definition& kernel, const launch_config& shape,
+                                           kernel_arguments arguments, stream_handle stream) override;
+  [[nodiscard]] device_result<void> launch_host(host_function function, void* data, stream_handle stream) override;
 
-  [[nodiscard]] outcome<void> begin_capture(stream_handle stream, capture_mode mode) override;
+  [[nodiscard]] device_result<void> begin_capture(stream_handle stream, capture_mode mode) override;
   capture_mode exchange_capture_mode(capture_mode mode) noexcept override;
-  [[nodiscard]] outcome<graph_handle> end_capture(stream_handle stream) override;
-  [[nodiscard]] outcome<void> capture_child(stream_handle stream, graph_handle child) override;
-  [[nodiscard]] outcome<graph_shape> shape_of(graph_handle graph) override;
-  [[nodiscard]] outcome<void> write_dot(graph_handle graph, const std::string& path, bool verbose) override;
+  [[nodiscard]] device_result<graph_handle> end_capture(stream_handle stream) override;
+  [[nodiscard]] device_result<void> capture_child(stream_handle stream, graph_handle child) override;
+  [[nodiscard]] device_result<graph_shape> shape_of(graph_handle graph) override;
+  [[nodiscard]] device_result<void> write_dot(graph_handle graph, const std::string& path, bool verbose) override;
   void destroy_graph(graph_handle graph) noexcept override;
-  [[nodiscard]] outcome<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) override;
-  [[nodiscard]] outcome<void> update_exec(graph_exec_handle exec, graph_handle graph) override;
-  [[nodiscard]] outcome<void> upload_exec(graph_exec_handle exec, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch_exec(graph_exec_handle exec, stream_handle stream) override;
+  [[nodiscard]] device_result<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) override;
+  [[nodiscard]] device_result<void> update_exec(graph_exec_handle exec, graph_handle graph) override;
+  [[nodiscard]] device_result<void> upload_exec(graph_exec_handle exec, stream_handle stream) override;
+  [[nodiscard]] device_result<void> launch_exec(graph_exec_handle exec, stream_handle stream) override;
   void destroy_exec(graph_exec_handle exec) noexcept override;
 
  private:
@@ -147,34 +150,34 @@ class cuda_device final : public device {
     std::function<void(std::uint64_t begin, std::uint64_t end)> write;
   };
 
-  // Makes this device's context current; every call begins with it.
+  // Makes this device's context current; every public function begins with this call.
   [[nodiscard]] entered enter() noexcept;
   void open() noexcept;
   [[nodiscard]] std::uint64_t ask_for_name(stream_handle stream) noexcept;
-  // True if the stream is being captured, by this program or a library: its work becomes graph nodes, and it may not be
-  // queried. Also true for the default stream while a query of it would disturb another stream's capture.
+  // True if the stream is being captured, by this program or a library: then its work becomes graph nodes, and the
+  // stream may not be queried. Also true for the default stream while a query would disturb another stream's capture.
   [[nodiscard]] bool is_captured(stream_handle stream) noexcept;
-  // Sets the context number used in records: CUPTI's if the capture library records too, else the driver's.
+  // Sets the context number used in records: CUPTI's number if the capture library records too, else the driver's.
   void name_context() noexcept;
-  [[nodiscard]] outcome<void> check(CUresult result, const char* call) const;
+  [[nodiscard]] device_result<void> check(CUresult result, const char* call) const;
   [[nodiscard]] bool logging() const noexcept { return driver_log::on() && !capture_records(); }
   [[nodiscard]] driver_log::call begin_call(const char* name) noexcept;
-  outcome<void*> allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& what);
-  outcome<void> freed(CUresult result, const driver_log::call& c, const void* address, trace::memory_kind kind,
-                      std::uint64_t stream);
-  outcome<void*> allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
-                                     std::uint64_t bytes, std::uint64_t pool, stream_handle stream);
-  // Gets the driver's own pool handle; for a null `pool`, the handle of the device's default pool.
+  device_result<void*> allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& what);
+  device_result<void> freed(CUresult result, const driver_log::call& c, const void* address, trace::memory_kind kind,
+                            std::uint64_t stream);
+  device_result<void*> allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
+                                           std::uint64_t bytes, std::uint64_t pool, stream_handle stream);
+  // Stores the driver's own pool handle in `out`; for a null `pool`, the handle of the device's default pool.
   [[nodiscard]] CUresult native_pool(pool_handle pool, CUmemoryPool* out) noexcept;
   // The memory space and the device of an address.
-  struct whereabouts {
+  struct pointer_location {
     memory_space space = memory_space::pageable;
     int ordinal = -1;
   };
-  [[nodiscard]] whereabouts place_of(const void* address) noexcept;
+  [[nodiscard]] pointer_location place_of(const void* address) noexcept;
   // True if the two addresses are memory of two different devices. The driver copies between cuMemAlloc blocks of two
   // devices by itself. Memory mapped for one device needs a copy call that names both devices.
-  [[nodiscard]] static bool are_peers(const whereabouts& a, const whereabouts& b) noexcept {
+  [[nodiscard]] static bool are_peers(const pointer_location& a, const pointer_location& b) noexcept {
     return a.space == memory_space::device && b.space == memory_space::device && a.ordinal != b.ordinal;
   }
   [[nodiscard]] bool crosses_devices(std::span<const copy_piece> pieces) noexcept;
@@ -185,7 +188,7 @@ class cuda_device final : public device {
   [[nodiscard]] std::uint64_t pool_key(pool_handle pool) const noexcept;
   void log_pool(pool_handle pool, trace::pool_operation operation);
   [[nodiscard]] CUmemAllocationProp physical_properties() const noexcept;
-  [[nodiscard]] outcome<CUfunction> function(const kernel_definition& kernel);
+  [[nodiscard]] device_result<CUfunction> function(const kernel_definition& kernel);
 
   // Estimated times: `around` runs `enqueue` between two events; `harvest` writes the records of finished work.
   template <class Enqueue, class Write>
@@ -209,7 +212,7 @@ class cuda_device final : public device {
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction, std::less<>> functions_;
 
-  // Keys of streams in records, kept because a captured stream cannot be asked. For streams created or captured here.
+  // Keys, in records, of the streams created or captured here; kept because a captured stream cannot be queried.
   std::mutex names_mutex_;
   std::map<stream_handle, std::uint64_t> stream_names_;
   std::atomic<bool> graph_pool_defined_{false};
@@ -218,8 +221,8 @@ class cuda_device final : public device {
   std::deque<estimate> estimates_;
   std::vector<CUevent> spare_events_;
   CUstream anchor_stream_ = nullptr;  // private: recording on the default stream would end captures that wait for it
-  CUevent anchor_ = nullptr;          // the reference event; its time on the host's clock is:
-  std::uint64_t anchor_time_ = 0;
+  CUevent anchor_ = nullptr;          // the reference event
+  std::uint64_t anchor_time_ = 0;     // when `anchor_` completed, on the host's clock
 };
 
 }  // namespace sluice::backend::cuda

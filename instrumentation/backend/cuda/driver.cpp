@@ -38,7 +38,7 @@ status status_of(CUresult result) {
   }
 }
 
-outcome<driver> open() {
+device_result<driver> open() {
   // Opened by name: the loader finds the system's driver. Never closed, because the driver's threads keep running.
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (!library)
@@ -55,7 +55,7 @@ outcome<driver> open() {
 #undef SLUICE_LOOK_UP
   if (!missing.empty()) {
     return backend::fail(status::unavailable, "dlsym",
-                         fmt::format("the NVIDIA driver is too old: it has no {}", missing));
+                         fmt::format("the NVIDIA driver is too old: it lacks {}", missing));
   }
   if (const CUresult result = d.init(0); result != CUDA_SUCCESS) return d.fail(result, "cuInit");
   return d;
@@ -63,8 +63,8 @@ outcome<driver> open() {
 
 }  // namespace
 
-const outcome<driver>& driver::get() {
-  static const outcome<driver> opened = open();
+const device_result<driver>& driver::get() {
+  static const device_result<driver> opened = open();
   return opened;
 }
 

@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "instrumentation/backend/outcome.hpp"
+#include "instrumentation/backend/device_result.hpp"
 
 namespace sluice::backend::cuda {
 
-// Every driver call of this backend: member, symbol in libcuda.so.1, type. Versioned symbols are written out, so the
-// version does not depend on the CUDA header used for the build.
+// Every driver call of this backend: member, symbol in libcuda.so.1, type. The symbols include their version suffix, so
+// the version does not depend on the CUDA header used for the build.
 #define SLUICE_DRIVER_CALLS(X)                                                                                         \
   X(init, "cuInit", CUresult(unsigned))                                                                                \
   X(driver_version, "cuDriverGetVersion", CUresult(int*))                                                              \
@@ -108,7 +108,8 @@ namespace sluice::backend::cuda {
   X(exec_upload, "cuGraphUpload", CUresult(CUgraphExec, CUstream))                                                     \
   X(exec_launch, "cuGraphLaunch", CUresult(CUgraphExec, CUstream))
 
-// Calls that older drivers lack; null there. The attribute type is void*: the build's headers may not have it.
+// Calls that older drivers lack: with such a driver, the member is null. The attribute parameter is a void*, because
+// the build's headers may lack its type.
 #define SLUICE_OPTIONAL_DRIVER_CALLS(X)  \
   X(copy_batch, "cuMemcpyBatchAsync_v2", \
     CUresult(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, void*, size_t*, size_t, CUstream))
@@ -122,10 +123,10 @@ struct driver {
   SLUICE_OPTIONAL_DRIVER_CALLS(SLUICE_MEMBER)
 #undef SLUICE_MEMBER
 
-  /// Opens and initializes the driver once per process; it stays open. If that fails, the error says what is missing.
-  [[nodiscard]] static const outcome<driver>& get();
+  /// Opens and initializes the driver once per process; it stays open. If that fails, the error names the missing part.
+  [[nodiscard]] static const device_result<driver>& get();
 
-  /// Makes the failure for an error `result` of the function `call`.
+  /// Returns the `failure` that describes the error `result` of the driver function `call`.
   [[nodiscard]] tl::unexpected<failure> fail(CUresult result, const char* call, std::string about = {}) const;
 };
 

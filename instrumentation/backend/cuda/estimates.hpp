@@ -6,13 +6,14 @@
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Estimated times of device work, from a pair of events around it. Used without the capture library. Backend-internal.
+// Estimates the times of device work from a pair of events around it, if the capture library does not record.
+// Backend-internal.
 
 namespace sluice::backend::cuda {
 
-inline constexpr std::uint32_t estimated = collector::flag_estimated | collector::flag_monotonic;
+inline constexpr std::uint32_t estimated = ring::flag_estimated | ring::flag_monotonic;
 
-/// When more estimates than this are pending, finished ones are harvested: the program may never synchronize.
+/// If more estimates than this are pending, finished ones are harvested, because the program may never synchronize.
 inline constexpr std::size_t many_estimates = 256;
 
 template <class Enqueue, class Write>

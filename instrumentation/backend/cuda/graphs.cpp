@@ -57,17 +57,17 @@ graph_node_kind kind_of(CUgraphNodeType type) {
 const char* text_of(CUgraphExecUpdateResult result) {
   switch (result) {
     case CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED:
-      return "it has other nodes or edges";
+      return "its nodes or edges differ";
     case CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED:
-      return "a node is of another kind";
+      return "a node has a different kind";
     case CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED:
     case CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE:
-      return "a kernel is another one";
+      return "a node has a different kernel";
     case CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED:
     case CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED:
       return "a node's parameters changed in a way that needs a new executable graph";
     default:
-      return "a node of it does not allow that";
+      return "one of its nodes does not support updates";
   }
 }
 
@@ -92,7 +92,7 @@ capture_mode cuda_device::exchange_capture_mode(capture_mode mode) noexcept {
                                                       : capture_mode::global;
 }
 
-outcome<void> cuda_device::begin_capture(stream_handle stream, capture_mode mode) {
+device_result<void> cuda_device::begin_capture(stream_handle stream, capture_mode mode) {
   if (stream == stream_handle::null) {
     return backend::fail(status::not_permitted, "cuStreamBeginCapture", "the default stream cannot be captured");
   }
@@ -106,12 +106,12 @@ outcome<void> cuda_device::begin_capture(stream_handle stream, capture_mode mode
   if (result == CUDA_SUCCESS) result = driver_.begin_capture(cuda::native(stream), native(mode));
   if (result != CUDA_SUCCESS) return check(result, "cuStreamBeginCapture");
   if (logging()) {
-    log_->graph_defined(collector::now(), reinterpret_cast<std::uint64_t>(captured_graph(stream)), 0, 0);
+    log_->graph_defined(ring::now(), reinterpret_cast<std::uint64_t>(captured_graph(stream)), 0, 0);
   }
   return {};
 }
 
-outcome<graph_handle> cuda_device::end_capture(stream_handle stream) {
+device_result<graph_handle> cuda_device::end_capture(stream_handle stream) {
   CUgraph graph = nullptr;
   const entered here = enter();
   CUresult result = here.result();
@@ -120,7 +120,7 @@ outcome<graph_handle> cuda_device::end_capture(stream_handle stream) {
   return graph_handle{reinterpret_cast<std::uintptr_t>(graph)};
 }
 
-outcome<void> cuda_device::capture_child(stream_handle stream, graph_handle child) {
+device_result<void> cuda_device::capture_child(stream_handle stream, graph_handle child) {
   CUstreamCaptureStatus status{};
   CUgraph graph = nullptr;
   const CUgraphNode* after = nullptr;
@@ -139,13 +139,13 @@ outcome<void> cuda_device::capture_child(stream_handle stream, graph_handle chil
     result = driver_.capture_dependencies(cuda::native(stream), &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
   }
   if (result == CUDA_SUCCESS && logging()) {
-    log_->child_defined(collector::now(), reinterpret_cast<std::uint64_t>(graph), reinterpret_cast<std::uint64_t>(node),
+    log_->child_defined(ring::now(), reinterpret_cast<std::uint64_t>(graph), reinterpret_cast<std::uint64_t>(node),
                         key_of(child));
   }
   return check(result, "cuGraphAddChildGraphNode");
 }
 
-outcome<graph_shape> cuda_device::shape_of(graph_handle graph) {
+device_result<graph_shape> cuda_device::shape_of(graph_handle graph) {
   std::size_t count = 0, edge_count = 0;
   const entered here = enter();
   CUresult result = here.result();
@@ -170,7 +170,7 @@ outcome<graph_shape> cuda_device::shape_of(graph_handle graph) {
   return shape;
 }
 
-outcome<void> cuda_device::write_dot(graph_handle graph, const std::string& path, bool verbose) {
+device_result<void> cuda_device::write_dot(graph_handle graph, const std::string& path, bool verbose) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) {
@@ -185,11 +185,11 @@ void cuda_device::destroy_graph(graph_handle graph) noexcept {
   if (graph == graph_handle::null) return;
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return;
-  if (logging()) log_->graph_ended(collector::now(), key_of(graph));
+  if (logging()) log_->graph_ended(ring::now(), key_of(graph));
   driver_.graph_destroy(cuda::native(graph));
 }
 
-outcome<graph_exec_handle> cuda_device::instantiate(graph_handle graph, graph_exec_options options) {
+device_result<graph_exec_handle> cuda_device::instantiate(graph_handle graph, graph_exec_options options) {
   CUgraphExec exec = nullptr;
   const unsigned long long flags =
       (options.free_on_launch ? static_cast<unsigned long long>(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) : 0) |
@@ -201,12 +201,12 @@ outcome<graph_exec_handle> cuda_device::instantiate(graph_handle graph, graph_ex
   if (logging()) {
     std::size_t nodes = 0;
     driver_.graph_nodes(cuda::native(graph), nullptr, &nodes);
-    log_->graph_defined(collector::now(), reinterpret_cast<std::uint64_t>(exec), key_of(graph), nodes);
+    log_->graph_defined(ring::now(), reinterpret_cast<std::uint64_t>(exec), key_of(graph), nodes);
   }
   return graph_exec_handle{reinterpret_cast<std::uintptr_t>(exec)};
 }
 
-outcome<void> cuda_device::update_exec(graph_exec_handle exec, graph_handle graph) {
+device_result<void> cuda_device::update_exec(graph_exec_handle exec, graph_handle graph) {
   CUgraphExecUpdateResultInfo info{};
   const entered here = enter();
   CUresult result = here.result();
@@ -217,19 +217,19 @@ outcome<void> cuda_device::update_exec(graph_exec_handle exec, graph_handle grap
   if (result == CUDA_SUCCESS && logging()) {
     std::size_t nodes = 0;
     driver_.graph_nodes(cuda::native(graph), nullptr, &nodes);
-    log_->graph_defined(collector::now(), key_of(exec), key_of(graph), nodes);
+    log_->graph_defined(ring::now(), key_of(exec), key_of(graph), nodes);
   }
   return check(result, "cuGraphExecUpdate");
 }
 
-outcome<void> cuda_device::upload_exec(graph_exec_handle exec, stream_handle stream) {
+device_result<void> cuda_device::upload_exec(graph_exec_handle exec, stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.exec_upload(cuda::native(exec), cuda::native(stream));
   return check(result, "cuGraphUpload");
 }
 
-outcome<void> cuda_device::launch_exec(graph_exec_handle exec, stream_handle stream) {
+device_result<void> cuda_device::launch_exec(graph_exec_handle exec, stream_handle stream) {
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const auto c = begin_call("cuGraphLaunch");
@@ -240,7 +240,7 @@ outcome<void> cuda_device::launch_exec(graph_exec_handle exec, stream_handle str
       [=, this](std::uint64_t begin, std::uint64_t end) {
         log_->graph_launched(c, begin, end, key_of(exec), key, estimated);
       });
-  if (logging()) log_->api_call(c, collector::now(), key, 0, 0, 0, result);
+  if (logging()) log_->api_call(c, ring::now(), key, 0, 0, 0, result);
   return check(result, "cuGraphLaunch");
 }
 
@@ -248,7 +248,7 @@ void cuda_device::destroy_exec(graph_exec_handle exec) noexcept {
   if (exec == graph_exec_handle::null) return;
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return;
-  if (logging()) log_->graph_ended(collector::now(), key_of(exec));
+  if (logging()) log_->graph_ended(ring::now(), key_of(exec));
   driver_.exec_destroy(cuda::native(exec));
 }
 

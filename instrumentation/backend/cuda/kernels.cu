@@ -55,7 +55,7 @@ extern "C" __global__ void stencil_u32(std::uint32_t* out, const std::uint32_t* 
   }
 }
 
-// The same without shared memory: each thread reads all its words from global memory.
+// The same sums without shared memory: each thread reads all its words from global memory.
 extern "C" __global__ void stencil_direct_u32(std::uint32_t* out, const std::uint32_t* in, std::uint64_t count,
                                               std::uint32_t radius) {
   const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;

@@ -12,9 +12,9 @@ namespace sluice::backend::cuda {
 
 // --- blocks ------------------------------------------------------------------------------------------------
 
-outcome<void*> cuda_device::allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& what) {
+device_result<void*> cuda_device::allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& what) {
   if (logging()) {
-    const std::uint64_t now = collector::now();
+    const std::uint64_t now = ring::now();
     log_->api_call(c, now, what.stream, what.bytes, 0, 0, result);
     if (result == CUDA_SUCCESS) {
       log_->allocated(c, now, what);
@@ -27,8 +27,8 @@ outcome<void*> cuda_device::allocated(CUresult result, const driver_log::call& c
   return reinterpret_cast<void*>(what.address);
 }
 
-outcome<void> cuda_device::freed(CUresult result, const driver_log::call& c, const void* address,
-                                 trace::memory_kind kind, std::uint64_t stream) {
+device_result<void> cuda_device::freed(CUresult result, const driver_log::call& c, const void* address,
+                                       trace::memory_kind kind, std::uint64_t stream) {
   if (logging()) {
     const driver_log::alloc what{reinterpret_cast<std::uint64_t>(address),
                                  0,
@@ -36,7 +36,7 @@ outcome<void> cuda_device::freed(CUresult result, const driver_log::call& c, con
                                  stream != 0 ? default_pool_key(description_.ordinal) : 0,
                                  kind,
                                  0};
-    const std::uint64_t now = collector::now();
+    const std::uint64_t now = ring::now();
     log_->api_call(c, now, stream, 0, 0, 0, result);
     if (result == CUDA_SUCCESS) {
       log_->freed(c, what);
@@ -46,7 +46,7 @@ outcome<void> cuda_device::freed(CUresult result, const driver_log::call& c, con
   return check(result, c.name);
 }
 
-outcome<void*> cuda_device::allocate(std::uint64_t bytes) {
+device_result<void*> cuda_device::allocate(std::uint64_t bytes) {
   const auto c = begin_call("cuMemAlloc_v2");
   CUdeviceptr address = 0;
   const entered here = enter();
@@ -57,7 +57,7 @@ outcome<void*> cuda_device::allocate(std::uint64_t bytes) {
   return out;
 }
 
-outcome<void> cuda_device::free(void* address) {
+device_result<void> cuda_device::free(void* address) {
   if (!address) return {};
   const auto kind = logging() ? trace_kind(space_of(address)) : trace::memory_kind::device;
   const auto c = begin_call("cuMemFree_v2");
@@ -69,7 +69,7 @@ outcome<void> cuda_device::free(void* address) {
   return out;
 }
 
-outcome<void*> cuda_device::allocate_pinned(std::uint64_t bytes, pinned_flags flags) {
+device_result<void*> cuda_device::allocate_pinned(std::uint64_t bytes, pinned_flags flags) {
   const auto c = begin_call("cuMemHostAlloc");
   const unsigned bits = (flags.portable ? CU_MEMHOSTALLOC_PORTABLE : 0u) |
                         (flags.mapped ? CU_MEMHOSTALLOC_DEVICEMAP : 0u) |
@@ -81,7 +81,7 @@ outcome<void*> cuda_device::allocate_pinned(std::uint64_t bytes, pinned_flags fl
   return allocated(result, c, {reinterpret_cast<std::uint64_t>(address), bytes, 0, 0, trace::memory_kind::pinned, 0});
 }
 
-outcome<void> cuda_device::free_pinned(void* address) {
+device_result<void> cuda_device::free_pinned(void* address) {
   if (!address) return {};
   const auto c = begin_call("cuMemFreeHost");
   const entered here = enter();
@@ -90,7 +90,7 @@ outcome<void> cuda_device::free_pinned(void* address) {
   return freed(result, c, address, trace::memory_kind::pinned, 0);
 }
 
-outcome<void> cuda_device::register_host(void* address, std::uint64_t bytes, registration_flags flags) {
+device_result<void> cuda_device::register_host(void* address, std::uint64_t bytes, registration_flags flags) {
   const auto c = begin_call("cuMemHostRegister_v2");
   const unsigned bits = (flags.portable ? CU_MEMHOSTREGISTER_PORTABLE : 0u) |
                         (flags.mapped ? CU_MEMHOSTREGISTER_DEVICEMAP : 0u) |
@@ -99,14 +99,14 @@ outcome<void> cuda_device::register_host(void* address, std::uint64_t bytes, reg
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.register_host(address, bytes, bits);
   if (logging() && result == CUDA_SUCCESS) {
-    log_->allocated(c, collector::now(),
-                    {reinterpret_cast<std::uint64_t>(address), bytes, 0, 0, trace::memory_kind::pinned,
-                     collector::flag_registered});
+    log_->allocated(
+        c, ring::now(),
+        {reinterpret_cast<std::uint64_t>(address), bytes, 0, 0, trace::memory_kind::pinned, ring::flag_registered});
   }
   return check(result, c.name);
 }
 
-outcome<void> cuda_device::unregister_host(void* address) {
+device_result<void> cuda_device::unregister_host(void* address) {
   const auto c = begin_call("cuMemHostUnregister");
   const entered here = enter();
   CUresult result = here.result();
@@ -114,7 +114,7 @@ outcome<void> cuda_device::unregister_host(void* address) {
   return freed(result, c, address, trace::memory_kind::pinned, 0);
 }
 
-outcome<void*> cuda_device::allocate_managed(std::uint64_t bytes) {
+device_result<void*> cuda_device::allocate_managed(std::uint64_t bytes) {
   const auto c = begin_call("cuMemAllocManaged");
   CUdeviceptr address = 0;
   const entered here = enter();
@@ -133,7 +133,8 @@ CUmemLocation location(memory_location where, CUdevice which) {
 
 }  // namespace
 
-outcome<void> cuda_device::prefetch(void* address, std::uint64_t bytes, memory_location to, stream_handle stream) {
+device_result<void> cuda_device::prefetch(void* address, std::uint64_t bytes, memory_location to,
+                                          stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) {
@@ -142,7 +143,8 @@ outcome<void> cuda_device::prefetch(void* address, std::uint64_t bytes, memory_l
   return check(result, "cuMemPrefetchAsync");
 }
 
-outcome<void> cuda_device::advise(void* address, std::uint64_t bytes, memory_advice advice, memory_location where) {
+device_result<void> cuda_device::advise(void* address, std::uint64_t bytes, memory_advice advice,
+                                        memory_location where) {
   CUmem_advise what = CU_MEM_ADVISE_SET_READ_MOSTLY;
   switch (advice) {
     case memory_advice::set_read_mostly:
@@ -163,14 +165,14 @@ outcome<void> cuda_device::advise(void* address, std::uint64_t bytes, memory_adv
   return check(result, "cuMemAdvise");
 }
 
-outcome<memory_info> cuda_device::memory() {
+device_result<memory_info> cuda_device::memory() {
   std::size_t free = 0, total = 0;
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.memory_info(&free, &total);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuMemGetInfo");
   const memory_info info{free, total};
-  if (logging()) log_->memory(collector::now(), info);
+  if (logging()) log_->memory(ring::now(), info);
   return info;
 }
 
@@ -183,7 +185,7 @@ CUmemAllocationProp cuda_device::physical_properties() const noexcept {
   return p;
 }
 
-outcome<std::uint64_t> cuda_device::virtual_granularity() {
+device_result<std::uint64_t> cuda_device::virtual_granularity() {
   std::size_t bytes = 0;
   const CUmemAllocationProp properties = physical_properties();
   const entered here = enter();
@@ -193,7 +195,7 @@ outcome<std::uint64_t> cuda_device::virtual_granularity() {
   return bytes;
 }
 
-outcome<void*> cuda_device::reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) {
+device_result<void*> cuda_device::reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) {
   const auto c = begin_call("cuMemAddressReserve");
   CUdeviceptr address = 0;
   const entered here = enter();
@@ -202,7 +204,7 @@ outcome<void*> cuda_device::reserve_addresses(std::uint64_t bytes, std::uint64_t
   return allocated(result, c, {address, bytes, 0, 0, trace::memory_kind::reservation, 0});
 }
 
-outcome<void> cuda_device::free_addresses(void* address, std::uint64_t bytes) {
+device_result<void> cuda_device::free_addresses(void* address, std::uint64_t bytes) {
   const auto c = begin_call("cuMemAddressFree");
   const entered here = enter();
   CUresult result = here.result();
@@ -210,7 +212,7 @@ outcome<void> cuda_device::free_addresses(void* address, std::uint64_t bytes) {
   return freed(result, c, address, trace::memory_kind::reservation, 0);
 }
 
-outcome<physical_handle> cuda_device::create_physical(std::uint64_t bytes) {
+device_result<physical_handle> cuda_device::create_physical(std::uint64_t bytes) {
   const auto c = begin_call("cuMemCreate");
   CUmemGenericAllocationHandle handle = 0;
   const CUmemAllocationProp properties = physical_properties();
@@ -223,7 +225,7 @@ outcome<physical_handle> cuda_device::create_physical(std::uint64_t bytes) {
   return physical_handle{handle};
 }
 
-outcome<void> cuda_device::release_physical(physical_handle physical) {
+device_result<void> cuda_device::release_physical(physical_handle physical) {
   const auto c = begin_call("cuMemRelease");
   const entered here = enter();
   CUresult result = here.result();
@@ -233,7 +235,7 @@ outcome<void> cuda_device::release_physical(physical_handle physical) {
   return out;
 }
 
-outcome<void> cuda_device::map(void* address, std::uint64_t bytes, physical_handle physical) {
+device_result<void> cuda_device::map(void* address, std::uint64_t bytes, physical_handle physical) {
   const auto c = begin_call("cuMemMap");
   const auto handle = static_cast<std::uint64_t>(physical);
   const CUdeviceptr at = device_pointer(address);
@@ -249,16 +251,16 @@ outcome<void> cuda_device::map(void* address, std::uint64_t bytes, physical_hand
     if (result != CUDA_SUCCESS) driver_.unmap(at, bytes);
   }
   const auto done = allocated(result, c, {at, bytes, 0, 0, trace::memory_kind::mapping, 0, handle});
-  return done ? outcome<void>{} : tl::unexpected(done.error());
+  return done ? device_result<void>{} : tl::unexpected(done.error());
 }
 
-outcome<void> cuda_device::unmap(void* address, std::uint64_t bytes) {
+device_result<void> cuda_device::unmap(void* address, std::uint64_t bytes) {
   const auto c = begin_call("cuMemUnmap");
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.unmap(device_pointer(address), bytes);
   if (logging()) {
-    log_->api_call(c, collector::now(), 0, bytes, 0, 0, result);
+    log_->api_call(c, ring::now(), 0, bytes, 0, 0, result);
     if (result == CUDA_SUCCESS)
       log_->freed(c, {reinterpret_cast<std::uint64_t>(address), bytes, 0, 0, trace::memory_kind::mapping, 0});
   }
@@ -269,7 +271,7 @@ outcome<void> cuda_device::unmap(void* address, std::uint64_t bytes) {
 
 memory_space cuda_device::space_of(const void* address) noexcept { return place_of(address).space; }
 
-cuda_device::whereabouts cuda_device::place_of(const void* address) noexcept {
+cuda_device::pointer_location cuda_device::place_of(const void* address) noexcept {
   CUmemorytype type{};
   unsigned managed = 0;
   int ordinal = -1;
@@ -283,10 +285,10 @@ cuda_device::whereabouts cuda_device::place_of(const void* address) noexcept {
   }
   if (managed) return {memory_space::managed, ordinal};
   if (type == CU_MEMORYTYPE_HOST) return {memory_space::pinned, ordinal};
-  return type == CU_MEMORYTYPE_DEVICE ? whereabouts{memory_space::device, ordinal} : whereabouts{};
+  return type == CU_MEMORYTYPE_DEVICE ? pointer_location{memory_space::device, ordinal} : pointer_location{};
 }
 
-outcome<pointer_info> cuda_device::describe_pointer(const void* address) {
+device_result<pointer_info> cuda_device::describe_pointer(const void* address) {
   pointer_info out;
   out.space = space_of(address);
   if (out.space == memory_space::pageable) {
@@ -323,13 +325,14 @@ outcome<pointer_info> cuda_device::describe_pointer(const void* address) {
   return out;
 }
 
-outcome<void*> cuda_device::device_address_of(void* host_address) {
+device_result<void*> cuda_device::device_address_of(void* host_address) {
   CUdeviceptr address = 0;
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.host_device_pointer(&address, host_address, 0);
   if (result != CUDA_SUCCESS) {
-    return driver_.fail(result, "cuMemHostGetDevicePointer", "not pinned memory that was made or registered as mapped");
+    return driver_.fail(result, "cuMemHostGetDevicePointer",
+                        "expected pinned memory that was allocated or registered as mapped");
   }
   return reinterpret_cast<void*>(address);
 }

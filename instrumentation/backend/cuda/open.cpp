@@ -30,8 +30,8 @@ void describe_link(const driver& d, CUdevice which, device_description& out) {
   if (d.device_pci(bus_id, sizeof bus_id, which) != CUDA_SUCCESS) return;
   const auto transfers = read_pci<double>(bus_id, "max_link_speed");  // "32.0 GT/s PCIe"
   out.link_width = read_pci<std::uint32_t>(bus_id, "max_link_width");
-  // Speeds by generation: 2.5, 5, 8, 16, 32, 64 GT/s. The line code costs a fifth in the first two, 2 of 130 bits up to
-  // 32 GT/s, and nothing at 64.
+  // Speeds by generation: 2.5, 5, 8, 16, 32, 64 GT/s. The line code takes a fifth of the rate in the first two, 2 of
+  // 130 bits up to 32 GT/s, and nothing at 64.
   constexpr double speeds[] = {2.5, 5, 8, 16, 32, 64};
   for (std::uint32_t i = 0; i < 6; ++i) {
     if (transfers >= speeds[i]) out.link_generation = i + 1;
@@ -86,7 +86,7 @@ cuda_devices open_cuda_devices() {
     if (d.device_get(&which, i) != CUDA_SUCCESS) continue;
     found.devices.push_back(std::make_shared<cuda::cuda_device>(d, which, describe(d, which, i)));
   }
-  if (found.devices.empty()) found.why_none = "the NVIDIA driver sees no device";
+  if (found.devices.empty()) found.why_none = "the NVIDIA driver found no device";
   return found;
 }
 

@@ -16,7 +16,7 @@ struct cuda_devices {
 };
 
 /// Opens the driver (libcuda.so.1) and lists its devices; each retains its primary context at first use. Never fails:
-/// without a driver or a device, the list is empty and `why_none` says why (also in builds without CUDA).
+/// without a driver or a device, or in a build without CUDA, the list is empty and `why_none` gives the reason.
 [[nodiscard]] cuda_devices open_cuda_devices();
 
 /// The CUDA_VERSION of the headers used for the build; 0 if built without CUDA.

@@ -23,12 +23,12 @@ CUresult cuda_device::native_pool(pool_handle pool, CUmemoryPool* out) noexcept 
 void cuda_device::log_pool(pool_handle pool, trace::pool_operation operation) {
   if (!logging()) return;
   if (const auto info = pool_info(pool)) {
-    log_->pool_state(collector::now(), pool_key(pool), info->reserved_bytes, info->used_bytes, operation,
+    log_->pool_state(ring::now(), pool_key(pool), info->reserved_bytes, info->used_bytes, operation,
                      info->release_threshold);
   }
 }
 
-outcome<pool_handle> cuda_device::create_pool(driver_pool_options options) {
+device_result<pool_handle> cuda_device::create_pool(driver_pool_options options) {
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = on_device(device_);
@@ -38,13 +38,13 @@ outcome<pool_handle> cuda_device::create_pool(driver_pool_options options) {
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.pool_create(&pool, &properties);
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuMemPoolCreate", description_.name);
-  if (logging()) log_->define_pool(collector::now(), reinterpret_cast<std::uint64_t>(pool), "memory pool");
+  if (logging()) log_->define_pool(ring::now(), reinterpret_cast<std::uint64_t>(pool), "memory pool");
   return pool_handle{reinterpret_cast<std::uintptr_t>(pool)};
 }
 
-outcome<void> cuda_device::destroy_pool(pool_handle pool) {
+device_result<void> cuda_device::destroy_pool(pool_handle pool) {
   if (pool == pool_handle::null) {
-    return backend::fail(status::invalid_value, "cuMemPoolDestroy", "the device's default pool stays with it");
+    return backend::fail(status::invalid_value, "cuMemPoolDestroy", "the device's default pool cannot be destroyed");
   }
   const entered here = enter();
   CUresult result = here.result();
@@ -52,21 +52,21 @@ outcome<void> cuda_device::destroy_pool(pool_handle pool) {
   return check(result, "cuMemPoolDestroy");
 }
 
-outcome<void*> cuda_device::allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
-                                                std::uint64_t bytes, std::uint64_t pool, stream_handle stream) {
+device_result<void*> cuda_device::allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
+                                                      std::uint64_t bytes, std::uint64_t pool, stream_handle stream) {
   if (!logging()) return allocated(result, c, {address, bytes, 0, pool, trace::memory_kind::device, 0});
   if (const CUgraph graph = captured_graph(stream)) {
-    // A graph node: the graph owns the address from now on; memory is there while it runs.
+    // A graph node: from now on, the graph owns the address. It has memory only while the graph runs.
     const std::uint64_t memory = graph_pool_key(description_.ordinal);
-    if (!graph_pool_defined_.exchange(true)) log_->define_pool(collector::now(), memory, "graph memory");
+    if (!graph_pool_defined_.exchange(true)) log_->define_pool(ring::now(), memory, "graph memory");
     return allocated(result, c,
-                     {address, bytes, 0, memory, trace::memory_kind::device, collector::flag_graph,
+                     {address, bytes, 0, memory, trace::memory_kind::device, ring::flag_graph,
                       reinterpret_cast<std::uint64_t>(graph)});
   }
   return allocated(result, c, {address, bytes, trace_stream(stream), pool, trace::memory_kind::device, 0});
 }
 
-outcome<void*> cuda_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
+device_result<void*> cuda_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
   const auto c = begin_call("cuMemAllocAsync");
   CUdeviceptr address = 0;
   const entered here = enter();
@@ -75,7 +75,7 @@ outcome<void*> cuda_device::allocate_async(std::uint64_t bytes, stream_handle st
   return allocated_from_pool(result, c, address, bytes, pool_key(pool_handle::null), stream);
 }
 
-outcome<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
+device_result<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
   if (pool == pool_handle::null) return allocate_async(bytes, stream);
   const auto c = begin_call("cuMemAllocFromPoolAsync");
   CUdeviceptr address = 0;
@@ -87,7 +87,7 @@ outcome<void*> cuda_device::allocate_from_pool(pool_handle pool, std::uint64_t b
   return allocated_from_pool(result, c, address, bytes, pool_key(pool), stream);
 }
 
-outcome<void> cuda_device::free_async(void* address, stream_handle stream) {
+device_result<void> cuda_device::free_async(void* address, stream_handle stream) {
   if (!address) return {};
   const auto c = begin_call("cuMemFreeAsync");
   const entered here = enter();
@@ -98,7 +98,7 @@ outcome<void> cuda_device::free_async(void* address, stream_handle stream) {
   return freed(result, c, address, trace::memory_kind::device, trace_stream(stream));
 }
 
-outcome<driver_pool_info> cuda_device::pool_info(pool_handle pool) {
+device_result<driver_pool_info> cuda_device::pool_info(pool_handle pool) {
   const entered here = enter();
   CUmemoryPool native = nullptr;
   CUresult result = native_pool(pool, &native);
@@ -117,7 +117,7 @@ outcome<driver_pool_info> cuda_device::pool_info(pool_handle pool) {
   return info;
 }
 
-outcome<void> cuda_device::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
+device_result<void> cuda_device::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
   const entered here = enter();
   CUmemoryPool native = nullptr;
   cuuint64_t value = bytes;
@@ -127,7 +127,7 @@ outcome<void> cuda_device::set_release_threshold(pool_handle pool, std::uint64_t
   return check(result, "cuMemPoolSetAttribute");
 }
 
-outcome<void> cuda_device::reset_pool_highs(pool_handle pool) {
+device_result<void> cuda_device::reset_pool_highs(pool_handle pool) {
   const entered here = enter();
   CUmemoryPool native = nullptr;
   CUresult result = native_pool(pool, &native);
@@ -138,7 +138,7 @@ outcome<void> cuda_device::reset_pool_highs(pool_handle pool) {
   return check(result, "cuMemPoolSetAttribute");
 }
 
-outcome<void> cuda_device::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
+device_result<void> cuda_device::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
   const entered here = enter();
   CUmemoryPool native = nullptr;
   CUresult result = native_pool(pool, &native);

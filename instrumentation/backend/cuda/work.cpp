@@ -30,7 +30,7 @@ void cuda_device::harvest(bool all) {
     estimate& e = estimates_.front();
     const CUresult done = all ? driver_.event_sync(e.to) : driver_.event_query(e.to);
     if (done == CUDA_ERROR_NOT_READY) return;
-    float begin = 0, length = 0;  // separate: over a long time, a float is too inexact for both ends
+    float begin = 0, length = 0;  // separate: after a long time, a float is too imprecise for both ends
     if (done == CUDA_SUCCESS && driver_.event_elapsed(&begin, anchor_, e.from) == CUDA_SUCCESS &&
         driver_.event_elapsed(&length, e.from, e.to) == CUDA_SUCCESS) {
       const auto ns = [](float ms) { return static_cast<std::uint64_t>(std::max(ms, 0.0F) * 1e6); };
@@ -49,7 +49,7 @@ void cuda_device::set_anchor() {
   if (!anchor_ && driver_.event_create(&anchor_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return;
   if (driver_.event_record(anchor_, anchor_stream_) != CUDA_SUCCESS) return;
   driver_.event_sync(anchor_);
-  anchor_time_ = collector::monotonic_now();
+  anchor_time_ = ring::monotonic_now();
 }
 
 CUcontext cuda_device::context_for(int ordinal, const void* address) noexcept {
@@ -59,7 +59,8 @@ CUcontext cuda_device::context_for(int ordinal, const void* address) noexcept {
   void* values[] = {&context};
   driver_.pointer_attributes(1, wanted, values, device_pointer(address));
   if (context != nullptr) return context;
-  // Mapped memory has no context; any context of the device works. The program that mapped it holds the primary one.
+  // Mapped memory has no context; any context of the device works. Use the primary context, because the program that
+  // mapped the memory keeps it alive.
   CUdevice which = 0;
   if (driver_.device_get(&which, ordinal) != CUDA_SUCCESS) return nullptr;
   if (driver_.context_retain(&context, which) == CUDA_SUCCESS) driver_.context_release(which);
@@ -73,11 +74,11 @@ bool cuda_device::crosses_devices(std::span<const copy_piece> pieces) noexcept {
                      [this](const copy_piece& piece) { return are_peers(place_of(piece.to), place_of(piece.from)); });
 }
 
-outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
+device_result<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
   if (bytes == 0) return {};
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
-  const whereabouts source = place_of(from), target = place_of(to);
+  const pointer_location source = place_of(from), target = place_of(to);
   const memory_space from_space = source.space, to_space = target.space;
   const bool peers = are_peers(source, target);
   if (peers) {
@@ -108,20 +109,20 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
   const bool pageable = from_space == memory_space::pageable || to_space == memory_space::pageable;
   const CUresult result = around(native(stream), enqueue, [=, this](std::uint64_t begin, std::uint64_t end) {
     log_->copied(c, {begin, end, bytes, key, trace_address(from), trace_address(to), from_space, to_space,
-                     estimated | (pageable ? 0u : static_cast<std::uint32_t>(collector::flag_asynchronous))});
+                     estimated | (pageable ? 0u : static_cast<std::uint32_t>(ring::flag_asynchronous))});
   });
-  if (logging()) log_->api_call(c, collector::now(), key, bytes, trace_address(from), trace_address(to), result);
+  if (logging()) log_->api_call(c, ring::now(), key, bytes, trace_address(from), trace_address(to), result);
   return check(result, name);
 }
 
-outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
+device_result<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
   const entered here = enter();
 #if CUDA_VERSION >= 13000
   // The driver's batch call rejects the default stream and captured streams. If this class writes the records, each
   // copy needs its own times.
   const bool one_call = driver_.copy_batch != nullptr && stream != stream_handle::null && pieces.size() > 1 &&
                         !logging() && !crosses_devices(pieces);
-  const auto capture = one_call ? stream_capture(stream) : outcome<capture_info>{};
+  const auto capture = one_call ? stream_capture(stream) : device_result<capture_info>{};
   if (one_call && capture && capture->status == capture_status::none) {
     std::vector<CUdeviceptr> to, from;
     std::vector<std::size_t> bytes;
@@ -145,7 +146,8 @@ outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, 
   return {};
 }
 
-outcome<void> cuda_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes, stream_handle stream) {
+device_result<void> cuda_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes,
+                                           stream_handle stream) {
   if (bytes == 0) return {};
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
@@ -155,20 +157,19 @@ outcome<void> cuda_device::set_async(void* address, std::uint8_t value, std::uin
   const CUresult result = around(
       native(stream), [&] { return driver_.set(device_pointer(address), value, bytes, native(stream)); },
       [=, this](std::uint64_t begin, std::uint64_t end) {
-        log_->set(c, begin, end, trace_address(address), bytes, value, space, key,
-                  estimated | collector::flag_asynchronous);
+        log_->set(c, begin, end, trace_address(address), bytes, value, space, key, estimated | ring::flag_asynchronous);
       });
-  if (logging()) log_->api_call(c, collector::now(), key, bytes, 0, trace_address(address), result);
+  if (logging()) log_->api_call(c, ring::now(), key, bytes, 0, trace_address(address), result);
   return check(result, "cuMemsetD8Async");
 }
 
-outcome<CUfunction> cuda_device::function(const kernel_definition& kernel) {
+device_result<CUfunction> cuda_device::function(const kernel_definition& kernel) {
   const std::lock_guard lock(functions_mutex_);
   const auto known = functions_.find(kernel.name);
   if (known != functions_.end()) return known->second;
   if (!module_) {
     if (const CUresult result = driver_.module_load(&module_, kernels_fatbin); result != CUDA_SUCCESS) {
-      return driver_.fail(result, "cuModuleLoadData", "the kernels that come with the runtime (sm_80 and later)");
+      return driver_.fail(result, "cuModuleLoadData", "the runtime's kernels need sm_80 or later");
     }
   }
   CUfunction f = nullptr;
@@ -180,8 +181,8 @@ outcome<CUfunction> cuda_device::function(const kernel_definition& kernel) {
   return f;
 }
 
-outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_config& shape,
-                                  kernel_arguments arguments, stream_handle stream) {
+device_result<void> cuda_device::launch(const kernel_definition& kernel, const launch_config& shape,
+                                        kernel_arguments arguments, stream_handle stream) {
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const auto f = function(kernel);
@@ -198,16 +199,16 @@ outcome<void> cuda_device::launch(const kernel_definition& kernel, const launch_
       [=, this, &kernel](std::uint64_t begin, std::uint64_t end) {
         log_->ran(c, begin, end, kernel, shape, key, estimated);
       });
-  if (logging()) log_->api_call(c, collector::now(), key, 0, 0, 0, result);
+  if (logging()) log_->api_call(c, ring::now(), key, 0, 0, 0, result);
   return check(result, "cuLaunchKernel");
 }
 
-outcome<void> cuda_device::launch_host(host_function host, void* data, stream_handle stream) {
+device_result<void> cuda_device::launch_host(host_function host, void* data, stream_handle stream) {
   const auto c = begin_call("cuLaunchHostFunc");
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.launch_host(native(stream), host, data);
-  if (logging()) log_->api_call(c, collector::now(), trace_stream(stream), 0, 0, 0, result);
+  if (logging()) log_->api_call(c, ring::now(), trace_stream(stream), 0, 0, 0, result);
   return check(result, c.name);
 }
 

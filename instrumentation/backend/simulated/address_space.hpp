@@ -11,10 +11,11 @@
 namespace sluice::backend::simulated {
 
 /// The simulated device's address space: one reserved range of host addresses. Allocated parts are readable and
-/// writable; any other access faults, so that a use after free shows at once. Memory costs RAM only once it is
-/// touched.
+/// writable; any other access faults, so a use after free is detected immediately. Memory uses RAM only after its first
+/// access.
 ///
-/// `name_of` returns the address used in traces: a fixed base plus the offset in the range, the same in every run.
+/// `name_of` returns the address used in traces: a fixed base plus the offset in the range, so it is the same in every
+/// run.
 class address_space {
  public:
   static constexpr std::uint64_t trace_base = 0x7000'0000'0000;
@@ -24,13 +25,13 @@ class address_space {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     memory_space space = memory_space::device;
-    bool mapping = false;   ///< a mapping of physical memory; it has no memory of its own
-    bool imported = false;  ///< memory of another process
+    bool mapping = false;   ///< true for a mapping of physical memory, which has no memory of its own
+    bool imported = false;  ///< true for memory of another process
     pinned_flags flags{.portable = false, .mapped = false, .write_combined = false};
   };
 
-  /// Reserves `bytes` of addresses, or fewer if a limit on this process requires it. `valid` returns false if the
-  /// system refused.
+  /// Reserves `bytes` of addresses, or fewer if a limit on this process requires that. `valid` returns false if the
+  /// system refused the reservation.
   explicit address_space(std::uint64_t bytes);
   ~address_space();
   address_space(const address_space&) = delete;
@@ -42,11 +43,12 @@ class address_space {
   /// Returns false if no block begins at `address`.
   bool free(void* address);
 
-  /// Reserves addresses without memory. `alignment`: a power of two, at least `granule`. Null if the range is full.
+  /// Reserves addresses without memory. `alignment`: a power of two, at least `granule`. Returns null if the range is
+  /// full.
   [[nodiscard]] void* reserve(std::uint64_t bytes, std::uint64_t alignment);
   /// Frees a whole reservation; nothing may be mapped in it. Returns false if no reservation begins at `address`.
   bool unreserve(void* address);
-  /// The address and size of the reservation that contains the whole range; {0, 0} if none does.
+  /// The address and size of the reservation that contains the whole range; {0, 0} if no reservation does.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> reservation_of(const void* address,
                                                                        std::uint64_t bytes) const noexcept;
   /// Maps a part of a file at reserved addresses. Returns false if the system refuses.
@@ -54,13 +56,13 @@ class address_space {
   /// Removes the mapping that begins at `address`.
   void unmap(void* address);
 
-  /// Moves a block's bytes into a file that other processes can map. Returns the file's descriptor, the same for each
-  /// call for this block. Freeing the block closes the file. Returns -1 if the system refuses.
+  /// Moves a block's bytes into a file that other processes can map. Returns the file's descriptor, which is the same
+  /// in each call for this block and is closed when the block is freed. Returns -1 if the system refuses.
   [[nodiscard]] int share(void* address);
   /// Maps another process's memory as a block. Returns null if the system refuses.
   [[nodiscard]] void* import(int file, std::uint64_t bytes);
 
-  /// True if [address, address + bytes) lies in one block, or in adjacent mappings. O(log blocks + mappings).
+  /// True if [address, address + bytes) is inside one block, or inside adjacent mappings. O(log blocks + mappings).
   [[nodiscard]] bool whole(const void* address, std::uint64_t bytes) const noexcept;
   /// The block that contains `address`, or null.
   [[nodiscard]] const block* find(const void* address) const noexcept;

@@ -26,7 +26,7 @@ bool joined(const simulated::capture_session& c) {
 
 }  // namespace
 
-// --- what is permitted -------------------------------------------------------------------------------------
+// --- permitted calls ---------------------------------------------------------------------------------------
 
 tl::unexpected<failure> simulated_device::break_capture(simulated::capture_session& c, const char* call, int native,
                                                         const char* why) {
@@ -38,20 +38,21 @@ capture_mode simulated_device::exchange_capture_mode(capture_mode mode) noexcept
   return std::exchange(mode_of_thread, mode);
 }
 
-outcome<void> simulated_device::permitted_unsafe(const char* call) {
+device_result<void> simulated_device::permitted_unsafe(const char* call) {
   if (mode_of_thread == capture_mode::relaxed) return {};
   for (const auto& [id, c] : sessions_) {
     const bool forbids = (c->mode == capture_mode::global && mode_of_thread == capture_mode::global) ||
                          (c->mode == capture_mode::this_thread && c->owner == std::this_thread::get_id());
     if (forbids) {
-      return break_capture(*c, call, native_unsupported,
-                           "a stream is being captured, and the call may wait for it; a relaxed capture allows it");
+      return break_capture(
+          *c, call, native_unsupported,
+          "a stream is being captured and the call may wait for it; only a relaxed capture allows that");
     }
   }
   return {};
 }
 
-outcome<void> simulated_device::permitted_on(stream_handle stream, const stream_state& s, const char* call) {
+device_result<void> simulated_device::permitted_on(stream_handle stream, const stream_state& s, const char* call) {
   if (s.capturing && s.capturing->broken) {
     return fail(status::not_permitted, call, "an earlier call broke the capture that this stream is part of",
                 native_invalidated);
@@ -70,21 +71,21 @@ outcome<void> simulated_device::permitted_on(stream_handle stream, const stream_
   return {};
 }
 
-outcome<void> simulated_device::permitted_to_wait(const stream_state& s, const char* call) {
+device_result<void> simulated_device::permitted_to_wait(const stream_state& s, const char* call) {
   if (!s.capturing) return {};
   return break_capture(*s.capturing, call, native_unsupported,
-                       "the stream is being captured: nothing runs on it that could be waited for");
+                       "the stream is being captured: it has no running work to wait for");
 }
 
-outcome<void> simulated_device::permitted_to_wait(const event_state& event, const char* call) {
+device_result<void> simulated_device::permitted_to_wait(const event_state& event, const char* call) {
   if (!event.captured) return {};
   return break_capture(*event.captured, call, native_captured_event,
-                       "the event was last recorded on a captured stream: it is a place in a graph, not a time");
+                       "the event was last recorded on a captured stream: it marks a place in a graph, not a time");
 }
 
 // --- begin and end -----------------------------------------------------------------------------------------
 
-outcome<void> simulated_device::begin_capture(stream_handle stream, capture_mode mode) {
+device_result<void> simulated_device::begin_capture(stream_handle stream, capture_mode mode) {
   entry e = wait("cuStreamBeginCapture", config_.costs.capture_call);
   stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamBeginCapture", "no such stream", native_invalid);
@@ -93,7 +94,7 @@ outcome<void> simulated_device::begin_capture(stream_handle stream, capture_mode
                 native_unsupported);
   }
   if (s->capturing) {
-    return fail(status::not_permitted, "cuStreamBeginCapture", "the stream is being captured already",
+    return fail(status::not_permitted, "cuStreamBeginCapture", "the stream is already being captured",
                 native_illegal_state);
   }
   auto made = std::make_shared<simulated::capture_session>();
@@ -110,7 +111,7 @@ outcome<void> simulated_device::begin_capture(stream_handle stream, capture_mode
   return {};
 }
 
-outcome<graph_handle> simulated_device::end_capture(stream_handle stream) {
+device_result<graph_handle> simulated_device::end_capture(stream_handle stream) {
   entry e = wait("cuStreamEndCapture", config_.costs.capture_call);
   const stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamEndCapture", "no such stream", native_invalid);
@@ -138,18 +139,18 @@ outcome<graph_handle> simulated_device::end_capture(stream_handle stream) {
   c->body.reset();  // events may keep the session alive, but not its memory
   leave(e);
   if (c->broken) {
-    return fail(status::not_permitted, "cuStreamEndCapture", "a call that is not allowed in a capture broke it",
+    return fail(status::not_permitted, "cuStreamEndCapture", "a call that is not allowed during a capture broke it",
                 native_invalidated);
   }
   if (!whole) {
     return fail(status::not_permitted, "cuStreamEndCapture",
-                "a stream that joined the capture was not joined back: let the first stream wait for an event of it",
+                "a forked stream was not joined: make the first stream wait for an event recorded on it",
                 native_unjoined);
   }
   return graph_handle{c->graph_key};
 }
 
-outcome<void> simulated_device::join_capture(stream_handle stream, stream_state& s, const event_state& event) {
+device_result<void> simulated_device::join_capture(stream_handle stream, stream_state& s, const event_state& event) {
   constexpr const char* call = "cuStreamWaitEvent";
   if (event.captured && event.captured->ended) {
     return fail(status::not_permitted, call, "the event was last recorded in a capture that has ended",
@@ -162,7 +163,7 @@ outcome<void> simulated_device::join_capture(stream_handle stream, stream_state&
   }
   if (s.capturing && s.capturing != event.captured) {
     event.captured->broken = true;
-    return break_capture(*s.capturing, call, native_merge, "two captures cannot become one");
+    return break_capture(*s.capturing, call, native_merge, "two captures cannot be merged");
   }
   if (!s.capturing) {
     if (stream == stream_handle::null) {
@@ -190,7 +191,8 @@ simulated::graph_node& simulated_device::add_node(stream_handle stream, const st
   return c.body->nodes.back();
 }
 
-outcome<void> simulated_device::capture_item(entry& e, stream_handle stream, const stream_state& s, work_item item) {
+device_result<void> simulated_device::capture_item(entry& e, stream_handle stream, const stream_state& s,
+                                                   work_item item) {
   e.end = static_cast<std::int64_t>(e.call.begin) + config_.costs.capture_call;
   graph_node_kind kind = graph_node_kind::host;
   if (item.on == engine::compute) kind = item.kernel ? graph_node_kind::kernel : graph_node_kind::set;
@@ -216,20 +218,19 @@ std::shared_ptr<simulated::graph_memory> simulated_device::graph_memory_at(const
   return it == graph_memory_.end() ? nullptr : it->second.lock();
 }
 
-outcome<void*> simulated_device::capture_allocation(entry& e, stream_handle stream, const stream_state& s,
-                                                    std::uint64_t bytes) {
+device_result<void*> simulated_device::capture_allocation(entry& e, stream_handle stream, const stream_state& s,
+                                                          std::uint64_t bytes) {
   e.end = static_cast<std::int64_t>(e.call.begin) + config_.costs.capture_call;
   const std::uint64_t pool = graph_pool_key(config_.ordinal);
   const auto end = static_cast<std::uint64_t>(e.end);
   void* address = memory_.allocate(bytes, memory_space::device);
-  const driver_log::alloc what{
-      memory_.name_of(address), bytes, 0, pool, trace::memory_kind::device, collector::flag_graph,
-      s.capturing->graph_key};
+  const driver_log::alloc what{memory_.name_of(address), bytes, 0, pool, trace::memory_kind::device, ring::flag_graph,
+                               s.capturing->graph_key};
   log_.api_call(e.call, end, key(stream), bytes, 0, 0, address ? 0 : 2);
   if (!address) {
     log_.failed(e.call, end, what, 2);
     leave(e);
-    return fail(status::out_of_memory, e.call.name, "no addresses left", 2);
+    return fail(status::out_of_memory, e.call.name, "the address space is exhausted", 2);
   }
   if (!std::exchange(graph_pool_defined_, true)) log_.define_pool(end, pool, "graph memory");
   log_.allocated(e.call, end, what);
@@ -247,7 +248,8 @@ outcome<void*> simulated_device::capture_allocation(entry& e, stream_handle stre
   return address;
 }
 
-outcome<void> simulated_device::capture_free(entry& e, stream_handle stream, const stream_state& s, void* address) {
+device_result<void> simulated_device::capture_free(entry& e, stream_handle stream, const stream_state& s,
+                                                   void* address) {
   e.end = static_cast<std::int64_t>(e.call.begin) + config_.costs.capture_call;
   auto memory = graph_memory_at(address);
   const bool known = memory != nullptr;
@@ -255,12 +257,13 @@ outcome<void> simulated_device::capture_free(entry& e, stream_handle stream, con
   if (known) add_node(stream, s, graph_node_kind::free).memory = std::move(memory);
   leave(e);
   if (!known) {
-    return fail(status::invalid_value, "cuMemFreeAsync", "a graph frees only what a graph allocates", native_invalid);
+    return fail(status::invalid_value, "cuMemFreeAsync", "a graph can free only memory that a graph allocated",
+                native_invalid);
   }
   return {};
 }
 
-outcome<void> simulated_device::capture_child(stream_handle stream, graph_handle child) {
+device_result<void> simulated_device::capture_child(stream_handle stream, graph_handle child) {
   entry e = wait("cuGraphAddChildGraphNode", config_.costs.capture_call);
   const stream_state* s = find(stream);
   const auto it = graphs_.find(static_cast<std::uint64_t>(child));

@@ -14,11 +14,12 @@ struct thread_time {
   std::int64_t now = 0;
 };
 
-// The clocks that this thread has used, latest first. Programs have one; tests create many, so the oldest are dropped.
-// Nothing here is ever destroyed: a thread's last streams may be destroyed with its thread-local objects, and still ask
-// for the time.
-constexpr std::size_t most_clocks = 16;
-thread_local std::array<thread_time, most_clocks> times{};
+// The clocks that this thread has used, latest first. Programs have one clock; tests create many, so the oldest are
+// dropped.
+// Nothing here is ever destroyed: a thread's last streams may be destroyed with its thread-local objects, and still
+// read the clock.
+constexpr std::size_t max_clocks = 16;
+thread_local std::array<thread_time, max_clocks> times{};
 thread_local std::size_t clocks = 0;
 
 // This thread's time on a clock; for a thread new to the clock, `first`.
@@ -27,7 +28,7 @@ thread_time& time_on(std::uint64_t clock, std::int64_t first) {
   const auto end = times.begin() + static_cast<std::ptrdiff_t>(clocks);
   auto it = std::find_if(times.begin(), end, [&](const thread_time& t) { return t.clock == clock; });
   if (it == end) {
-    if (clocks < most_clocks) {
+    if (clocks < max_clocks) {
       ++clocks;
     } else {
       --it;
@@ -57,7 +58,7 @@ void simulated_clock::set(std::int64_t time) noexcept {
 
 void simulated_clock::wait_for_wall(std::int64_t time) const noexcept {
   using namespace std::chrono;
-  // In slices, so that threads notice soon when pacing was stopped.
+  // In slices, so that threads notice quickly that pacing was stopped.
   constexpr milliseconds slice(5);
   for (;;) {
     const double ratio = pace_.load(std::memory_order_acquire);

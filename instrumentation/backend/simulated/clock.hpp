@@ -8,8 +8,8 @@ namespace sluice::backend {
 
 /// The clock of a simulated device. Each host thread has its own time, which only its own calls and waits advance. So a
 /// single thread gets the same times in every run, and concurrent threads overlap in simulated time however the
-/// operating system schedules them. A thread that waits for another thread's result takes over the later time
-/// (`advance_to`), as with a time stamp in a message.
+/// operating system schedules them. A thread that waits for another thread's result advances to the later time
+/// (`advance_to`), as with a timestamp in a message.
 ///
 /// When paced, every step waits until wall time has caught up, so that a live view runs at a watchable speed.
 /// Thread-safe. Times are nanoseconds.
@@ -24,7 +24,7 @@ class simulated_clock {
   [[nodiscard]] std::int64_t now() const noexcept;
   /// Advances the calling thread's time by `ns` of work.
   void spend(std::int64_t ns) noexcept;
-  /// Advances the calling thread's time to `time`; no effect if it is already later.
+  /// Advances the calling thread's time to `time`; has no effect if the thread's time is already later.
   void advance_to(std::int64_t time) noexcept;
   /// Sets the calling thread's time, even backwards: for a thread that continues work handed over by another thread.
   void adopt(std::int64_t time) noexcept;

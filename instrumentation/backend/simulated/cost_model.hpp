@@ -3,8 +3,8 @@
 #include <cstdint>
 
 // Costs of operations on the simulated device. "measured": on one H200 (PCIe Gen5 x16, driver 580, CUDA 13.0); call
-// costs are those of a process that is not profiled. "chosen": plausible values without a measurement; they make
-// pictures realistic but support no claim. Rates are bytes per second, times nanoseconds.
+// costs are those of a process that is not profiled. "chosen": plausible values that were not measured; they make
+// recordings look realistic but support no claim. Rates are in bytes per second and times in nanoseconds.
 
 namespace sluice::backend::simulated {
 
@@ -28,7 +28,7 @@ struct cost_model {
   std::int64_t capture_call = 900;            // chosen: a call whose work becomes a graph node
   std::int64_t graph_launch_call = 3500;      // chosen
   std::int64_t graph_launch_node = 8;         // chosen: additional cost of each node
-  std::int64_t instantiate_node = 1500;       // chosen: per node, when an executable graph is made or updated
+  std::int64_t instantiate_node = 1500;       // chosen: per node, when an executable graph is created or updated
   std::int64_t batched_copy = 150;            // chosen: each copy of a batch after the first
   std::int64_t launch_host_call = 1500;       // chosen
   std::int64_t pool_call = 2000;              // chosen: creating, destroying and querying a driver pool
@@ -42,12 +42,12 @@ struct cost_model {
 
   // Link: host memory to and from the device.
   double pinned_h2d = 55.5e9;        // measured
-  double pinned_d2h = 55.5e9;        // assumed equal to the other direction
+  double pinned_d2h = 55.5e9;        // assumed equal to pinned_h2d
   double pageable_h2d = 25.7e9;      // measured: torch, 23.9 GiB/s
   double pageable_d2h = 19.9e9;      // measured: torch, 18.5 GiB/s
   double file_mapping_h2d = 9.4e9;   // measured: cudaMemcpy straight from a mapped file
-  double file_mapping_d2h = 9.2e9;   // assumed to be about the same
-  std::int64_t copy_latency = 1200;  // chosen: from a copy engine's start of a copy to the first byte
+  double file_mapping_d2h = 9.2e9;   // assumed to be about file_mapping_h2d
+  std::int64_t copy_latency = 1200;  // chosen: from the start of a copy on its engine to the first byte
 
   // Device side.
   double device_copy = 2.15e12;         // half of 4.3 TB/s: each byte is read and written

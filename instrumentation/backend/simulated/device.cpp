@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint32_t context_key_base = 1;
 constexpr priority_range priorities{0, -5};  // the range that an H200 reports
-// Address space for the device's memory, for pinned and managed memory, and for pools, each of which reserves addresses
-// for all of it plus a quarter.
+// Size of the address space for the device's memory, for pinned and managed memory, and for pools. Each pool reserves
+// addresses for the device's whole memory plus a quarter.
 constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 24 * memory + (std::uint64_t{1} << 30); }
 
 device_description describe_device(const simulated_config& config) {
@@ -91,8 +91,7 @@ void simulated_device::run_until(std::int64_t time) {
 
 bool simulated_device::alive(const void* address, std::uint64_t bytes) {
   if (!memory_.contains(address) || whole(address, bytes)) return true;
-  sticky_ =
-      fail(status::failed, "device work", "illegal address: memory was freed while work on it was under way", 700);
+  sticky_ = fail(status::failed, "device work", "illegal address: memory was freed while work on it was pending", 700);
   return false;
 }
 
@@ -126,7 +125,7 @@ std::int64_t simulated_device::tail_of(stream_handle stream, const stream_state&
   return last;
 }
 
-outcome<stream_handle> simulated_device::create_stream(stream_flags flags) {
+device_result<stream_handle> simulated_device::create_stream(stream_flags flags) {
   entry e = wait("cuStreamCreateWithPriority", config_.costs.create_call);
   if (!priorities.contains(flags.priority)) {
     leave(e);
@@ -147,10 +146,10 @@ void simulated_device::destroy_stream(stream_handle stream) noexcept {
   entry e = wait("cuStreamDestroy_v2", config_.costs.create_call);
   if (const stream_state* s = find(stream)) {
     if (s->capturing) {
-      (void)break_capture(*s->capturing, "cuStreamDestroy", native_unsupported, "a captured stream goes");
+      (void)break_capture(*s->capturing, "cuStreamDestroy", native_unsupported, "a captured stream was destroyed");
       s->capturing->streams.erase(static_cast<std::uint32_t>(stream));
     }
-    // Its work continues; memory that the pools hold for it becomes free for all streams once that work is done.
+    // The stream's work continues; pool memory freed on the stream becomes free for all streams once that work is done.
     e.end = std::max(e.end, s->tail);
     for (auto& [pool, p] : pools_) p.books.retag(static_cast<std::uint64_t>(stream), suballocator::clean);
     streams_.erase(static_cast<std::uint32_t>(stream));
@@ -158,7 +157,7 @@ void simulated_device::destroy_stream(stream_handle stream) noexcept {
   leave(e);
 }
 
-outcome<void> simulated_device::sync_stream(stream_handle stream) {
+device_result<void> simulated_device::sync_stream(stream_handle stream) {
   entry e = wait("cuStreamSynchronize", config_.costs.sync_call);
   const stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamSynchronize", "no such stream");
@@ -174,7 +173,7 @@ outcome<void> simulated_device::sync_stream(stream_handle stream) {
   return sticky_;
 }
 
-outcome<bool> simulated_device::stream_idle(stream_handle stream) {
+device_result<bool> simulated_device::stream_idle(stream_handle stream) {
   entry e = wait("cuStreamQuery", config_.costs.event_call);
   const stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamQuery", "no such stream");
@@ -186,16 +185,16 @@ outcome<bool> simulated_device::stream_idle(stream_handle stream) {
   return idle;
 }
 
-outcome<priority_range> simulated_device::stream_priorities() { return priorities; }
+device_result<priority_range> simulated_device::stream_priorities() { return priorities; }
 
-outcome<int> simulated_device::stream_priority(stream_handle stream) {
+device_result<int> simulated_device::stream_priority(stream_handle stream) {
   const std::lock_guard lock(mutex_);
   const stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamGetPriority", "no such stream");
   return s->priority;
 }
 
-outcome<capture_info> simulated_device::stream_capture(stream_handle stream) {
+device_result<capture_info> simulated_device::stream_capture(stream_handle stream) {
   const std::lock_guard lock(mutex_);
   const stream_state* s = find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamGetCaptureInfo", "no such stream");
@@ -203,10 +202,10 @@ outcome<capture_info> simulated_device::stream_capture(stream_handle stream) {
   return capture_info{s->capturing->broken ? capture_status::invalidated : capture_status::active, s->capturing->id};
 }
 
-outcome<void> simulated_device::synchronize() {
+device_result<void> simulated_device::synchronize() {
   entry e = wait("cuCtxSynchronize", config_.costs.sync_call);
   if (captures()) {
-    // In any capture mode, because it would wait for captured streams.
+    // Forbidden in any capture mode, because the call would wait for captured streams.
     return break_capture(*sessions_.begin()->second, "cuCtxSynchronize", native_unsupported,
                          "a stream is being captured, and waiting for it would never end");
   }
@@ -221,15 +220,15 @@ outcome<void> simulated_device::synchronize() {
 
 // --- events ------------------------------------------------------------------------------------------------
 
-outcome<event_handle> simulated_device::create_event(event_flags flags) {
+device_result<event_handle> simulated_device::create_event(event_flags flags) {
   entry e = wait("cuEventCreate", config_.costs.event_call);
   event_state made;
   made.timed = flags.timed;
   if (flags.interprocess) made.shared = simulated::shared_event::make();
   if (flags.interprocess && (flags.timed || !made.shared)) {
     leave(e);
-    return flags.timed ? fail(status::invalid_value, "cuEventCreate", "an event that processes share has no time")
-                       : fail(status::failed, "cuEventCreate", "the system gives no memory to share");
+    return flags.timed ? fail(status::invalid_value, "cuEventCreate", "an interprocess event cannot be timed")
+                       : fail(status::failed, "cuEventCreate", "the system refused the shared memory");
   }
   const std::uint64_t id = next_event_++;
   events_[id] = std::move(made);
@@ -243,7 +242,7 @@ void simulated_device::destroy_event(event_handle event) noexcept {
   leave(e);
 }
 
-outcome<void> simulated_device::record_event(event_handle event, stream_handle stream) {
+device_result<void> simulated_device::record_event(event_handle event, stream_handle stream) {
   entry e = wait("cuEventRecord", config_.costs.event_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   const stream_state* s = find(stream);
@@ -267,7 +266,7 @@ outcome<void> simulated_device::record_event(event_handle event, stream_handle s
   return {};
 }
 
-outcome<void> simulated_device::wait_event(stream_handle stream, event_handle event) {
+device_result<void> simulated_device::wait_event(stream_handle stream, event_handle event) {
   entry e = wait("cuStreamWaitEvent", config_.costs.event_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   stream_state* s = find(stream);
@@ -284,7 +283,7 @@ outcome<void> simulated_device::wait_event(stream_handle stream, event_handle ev
   return {};
 }
 
-outcome<void> simulated_device::sync_event(event_handle event) {
+device_result<void> simulated_device::sync_event(event_handle event) {
   entry e = wait("cuEventSynchronize", config_.costs.sync_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventSynchronize", "no such event");
@@ -296,7 +295,7 @@ outcome<void> simulated_device::sync_event(event_handle event) {
   return {};
 }
 
-outcome<bool> simulated_device::event_done(event_handle event) {
+device_result<bool> simulated_device::event_done(event_handle event) {
   entry e = wait("cuEventQuery", config_.costs.event_call);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end()) return fail(status::invalid_value, "cuEventQuery", "no such event");
@@ -307,7 +306,7 @@ outcome<bool> simulated_device::event_done(event_handle event) {
   return done;
 }
 
-outcome<float> simulated_device::elapsed_ms(event_handle from, event_handle to) {
+device_result<float> simulated_device::elapsed_ms(event_handle from, event_handle to) {
   const std::lock_guard lock(mutex_);
   const auto a = events_.find(static_cast<std::uint64_t>(from));
   const auto b = events_.find(static_cast<std::uint64_t>(to));
@@ -316,7 +315,7 @@ outcome<float> simulated_device::elapsed_ms(event_handle from, event_handle to) 
   }
   const std::int64_t now = clock_.now();
   if (!a->second.recorded || !b->second.recorded || a->second.time > now || b->second.time > now) {
-    return fail(status::invalid_value, "cuEventElapsedTime", "both events must have been recorded and be done");
+    return fail(status::invalid_value, "cuEventElapsedTime", "both events must be recorded and done");
   }
   return static_cast<float>(static_cast<double>(b->second.time - a->second.time) / 1e6);
 }
@@ -335,15 +334,15 @@ void simulated_device::announce() {
   for (const auto& [address, bytes] : memory_.reservations()) {
     log_.allocated(none, now,
                    {memory_.name_of(reinterpret_cast<const void*>(address)), bytes, 0, 0,
-                    trace::memory_kind::reservation, collector::flag_born_before});
+                    trace::memory_kind::reservation, ring::flag_born_before});
   }
   for (const auto& [handle, p] : physical_) {
-    log_.allocated(none, now, {handle, p.bytes, 0, 0, trace::memory_kind::physical, collector::flag_born_before});
+    log_.allocated(none, now, {handle, p.bytes, 0, 0, trace::memory_kind::physical, ring::flag_born_before});
   }
   for (const auto& [address, block] : memory_.blocks()) {
     log_.allocated(none, now,
                    {memory_.name_of(reinterpret_cast<const void*>(address)), block.bytes, 0, 0,
-                    block.mapping ? trace::memory_kind::mapping : trace_kind(block.space), collector::flag_born_before,
+                    block.mapping ? trace::memory_kind::mapping : trace_kind(block.space), ring::flag_born_before,
                     block.mapping ? mappings_[address] : 0});
   }
   log_.memory(now, memory_now());

@@ -30,17 +30,18 @@ struct simulated_config {
   simulated::cost_model costs;
 };
 
-/// A GPU simulated in host memory. It really copies the bytes and runs the host body of kernels. It
-/// also plays the driver: it writes the records that the capture library writes for a real device.
+/// A GPU simulated in host memory. It actually copies the bytes and runs the host implementations of kernels. It also
+/// writes the records that the capture library writes for a real device.
 ///
-/// Time: each call costs its thread what the cost model says. Work is scheduled on two copy engines,
-/// one engine for copies within the device, and a compute queue; each does one thing at a time.
-/// Streams are ordered; events carry times between them. Bytes move when simulated time passes the end
-/// of the work, so a program that forgets to synchronize reads old bytes here too. One host thread
-/// making the same calls gets the same times, ids and addresses in each run. Kernels on streams of
-/// different priority run concurrently at full speed; a more urgent one never waits for a less urgent
-/// one.
-/// Thread-safe: one mutex. Kernel bodies run under it and must not call the device. Tests derive from this class.
+/// Time: each call costs its thread the time in the cost model. Work is scheduled on two copy engines, one engine for
+/// copies within the device, and a compute queue; each does one thing at a time. Work on a stream runs in order; events
+/// pass times from one stream to another. Bytes move when simulated time passes the end of the work, so a program that
+/// forgets to synchronize reads old bytes here too. A single host thread that makes the same calls gets the same times,
+/// ids and addresses in each run. Kernels on streams of different priority run concurrently at full speed; a more
+/// urgent kernel never waits for a less urgent one.
+///
+/// Thread-safe: one mutex guards everything. Kernels run while it is locked and must not call the device. Tests derive
+/// from this class.
 class simulated_device : public device {
  public:
   explicit simulated_device(simulated_config config);
@@ -54,83 +55,85 @@ class simulated_device : public device {
   [[nodiscard]] std::uint64_t trace_stream(stream_handle stream) noexcept override;
   [[nodiscard]] std::uint64_t trace_address(const void* address) noexcept override;
 
-  [[nodiscard]] outcome<void*> allocate(std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> free(void* address) override;
-  [[nodiscard]] outcome<void*> allocate_async(std::uint64_t bytes, stream_handle stream) override;
-  [[nodiscard]] outcome<void> free_async(void* address, stream_handle stream) override;
-  [[nodiscard]] outcome<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
-  [[nodiscard]] outcome<void> free_pinned(void* address) override;
-  [[nodiscard]] outcome<void> register_host(void* address, std::uint64_t bytes, registration_flags flags) override;
-  [[nodiscard]] outcome<void> unregister_host(void* address) override;
-  [[nodiscard]] outcome<void*> allocate_managed(std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
-                                       stream_handle stream) override;
-  [[nodiscard]] outcome<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
-                                     memory_location where) override;
+  [[nodiscard]] device_result<void*> allocate(std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> free(void* address) override;
+  [[nodiscard]] device_result<void*> allocate_async(std::uint64_t bytes, stream_handle stream) override;
+  [[nodiscard]] device_result<void> free_async(void* address, stream_handle stream) override;
+  [[nodiscard]] device_result<void*> allocate_pinned(std::uint64_t bytes, pinned_flags flags) override;
+  [[nodiscard]] device_result<void> free_pinned(void* address) override;
+  [[nodiscard]] device_result<void> register_host(void* address, std::uint64_t bytes,
+                                                  registration_flags flags) override;
+  [[nodiscard]] device_result<void> unregister_host(void* address) override;
+  [[nodiscard]] device_result<void*> allocate_managed(std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
+                                             stream_handle stream) override;
+  [[nodiscard]] device_result<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
+                                           memory_location where) override;
   void touch_on_host(void* address, std::uint64_t bytes) override;
-  [[nodiscard]] outcome<memory_info> memory() override;
+  [[nodiscard]] device_result<memory_info> memory() override;
   [[nodiscard]] memory_space space_of(const void* address) noexcept override;
-  [[nodiscard]] outcome<pointer_info> describe_pointer(const void* address) override;
-  [[nodiscard]] outcome<void*> device_address_of(void* host_address) override;
+  [[nodiscard]] device_result<pointer_info> describe_pointer(const void* address) override;
+  [[nodiscard]] device_result<void*> device_address_of(void* host_address) override;
 
-  [[nodiscard]] outcome<std::uint64_t> virtual_granularity() override;
-  [[nodiscard]] outcome<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) override;
-  [[nodiscard]] outcome<void> free_addresses(void* address, std::uint64_t bytes) override;
-  [[nodiscard]] outcome<physical_handle> create_physical(std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> release_physical(physical_handle physical) override;
-  [[nodiscard]] outcome<void> map(void* address, std::uint64_t bytes, physical_handle physical) override;
-  [[nodiscard]] outcome<void> unmap(void* address, std::uint64_t bytes) override;
+  [[nodiscard]] device_result<std::uint64_t> virtual_granularity() override;
+  [[nodiscard]] device_result<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) override;
+  [[nodiscard]] device_result<void> free_addresses(void* address, std::uint64_t bytes) override;
+  [[nodiscard]] device_result<physical_handle> create_physical(std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> release_physical(physical_handle physical) override;
+  [[nodiscard]] device_result<void> map(void* address, std::uint64_t bytes, physical_handle physical) override;
+  [[nodiscard]] device_result<void> unmap(void* address, std::uint64_t bytes) override;
 
-  [[nodiscard]] outcome<pool_handle> create_pool(driver_pool_options options) override;
-  [[nodiscard]] outcome<void> destroy_pool(pool_handle pool) override;
-  [[nodiscard]] outcome<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) override;
-  [[nodiscard]] outcome<driver_pool_info> pool_info(pool_handle pool) override;
-  [[nodiscard]] outcome<void> set_release_threshold(pool_handle pool, std::uint64_t bytes) override;
-  [[nodiscard]] outcome<void> reset_pool_highs(pool_handle pool) override;
-  [[nodiscard]] outcome<void> trim_pool(pool_handle pool, std::uint64_t keep_bytes) override;
+  [[nodiscard]] device_result<pool_handle> create_pool(driver_pool_options options) override;
+  [[nodiscard]] device_result<void> destroy_pool(pool_handle pool) override;
+  [[nodiscard]] device_result<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes,
+                                                        stream_handle stream) override;
+  [[nodiscard]] device_result<driver_pool_info> pool_info(pool_handle pool) override;
+  [[nodiscard]] device_result<void> set_release_threshold(pool_handle pool, std::uint64_t bytes) override;
+  [[nodiscard]] device_result<void> reset_pool_highs(pool_handle pool) override;
+  [[nodiscard]] device_result<void> trim_pool(pool_handle pool, std::uint64_t keep_bytes) override;
 
-  [[nodiscard]] outcome<ipc_memory_handle> export_memory(void* address) override;
-  [[nodiscard]] outcome<void*> import_memory(const ipc_memory_handle& handle) override;
-  [[nodiscard]] outcome<void> close_memory(void* address) override;
-  [[nodiscard]] outcome<ipc_event_handle> export_event(event_handle event) override;
-  [[nodiscard]] outcome<event_handle> import_event(const ipc_event_handle& handle) override;
+  [[nodiscard]] device_result<ipc_memory_handle> export_memory(void* address) override;
+  [[nodiscard]] device_result<void*> import_memory(const ipc_memory_handle& handle) override;
+  [[nodiscard]] device_result<void> close_memory(void* address) override;
+  [[nodiscard]] device_result<ipc_event_handle> export_event(event_handle event) override;
+  [[nodiscard]] device_result<event_handle> import_event(const ipc_event_handle& handle) override;
 
-  [[nodiscard]] outcome<stream_handle> create_stream(stream_flags flags) override;
+  [[nodiscard]] device_result<stream_handle> create_stream(stream_flags flags) override;
   void destroy_stream(stream_handle stream) noexcept override;
-  [[nodiscard]] outcome<void> sync_stream(stream_handle stream) override;
-  [[nodiscard]] outcome<bool> stream_idle(stream_handle stream) override;
-  [[nodiscard]] outcome<priority_range> stream_priorities() override;
-  [[nodiscard]] outcome<int> stream_priority(stream_handle stream) override;
-  [[nodiscard]] outcome<capture_info> stream_capture(stream_handle stream) override;
-  [[nodiscard]] outcome<event_handle> create_event(event_flags flags) override;
+  [[nodiscard]] device_result<void> sync_stream(stream_handle stream) override;
+  [[nodiscard]] device_result<bool> stream_idle(stream_handle stream) override;
+  [[nodiscard]] device_result<priority_range> stream_priorities() override;
+  [[nodiscard]] device_result<int> stream_priority(stream_handle stream) override;
+  [[nodiscard]] device_result<capture_info> stream_capture(stream_handle stream) override;
+  [[nodiscard]] device_result<event_handle> create_event(event_flags flags) override;
   void destroy_event(event_handle event) noexcept override;
-  [[nodiscard]] outcome<void> record_event(event_handle event, stream_handle stream) override;
-  [[nodiscard]] outcome<void> wait_event(stream_handle stream, event_handle event) override;
-  [[nodiscard]] outcome<void> sync_event(event_handle event) override;
-  [[nodiscard]] outcome<bool> event_done(event_handle event) override;
-  [[nodiscard]] outcome<float> elapsed_ms(event_handle from, event_handle to) override;
-  [[nodiscard]] outcome<void> synchronize() override;
+  [[nodiscard]] device_result<void> record_event(event_handle event, stream_handle stream) override;
+  [[nodiscard]] device_result<void> wait_event(stream_handle stream, event_handle event) override;
+  [[nodiscard]] device_result<void> sync_event(event_handle event) override;
+  [[nodiscard]] device_result<bool> event_done(event_handle event) override;
+  [[nodiscard]] device_result<float> elapsed_ms(event_handle from, event_handle to) override;
+  [[nodiscard]] device_result<void> synchronize() override;
 
-  [[nodiscard]] outcome<void> copy_async(void* to, const void* from, std::uint64_t bytes,
-                                         stream_handle stream) override;
-  [[nodiscard]] outcome<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
-                                        stream_handle stream) override;
-  [[nodiscard]] outcome<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch(const kernel_definition& kernel, const launch_config& shape,
-                                     kernel_arguments arguments, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch_host(host_function function, void* data, stream_handle stream) override;
+  [[nodiscard]] device_result<void> copy_async(void* to, const void* from, std::uint64_t bytes,
+                                               stream_handle stream) override;
+  [[nodiscard]] device_result<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
+                                              stream_handle stream) override;
+  [[nodiscard]] device_result<void> copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) override;
+  [[nodiscard]] device_result<void> launch(const kernel_definition& kernel, const launch_config& shape,
+                                           kernel_arguments arguments, stream_handle stream) override;
+  [[nodiscard]] device_result<void> launch_host(host_function function, void* data, stream_handle stream) override;
 
-  [[nodiscard]] outcome<void> begin_capture(stream_handle stream, capture_mode mode) override;
+  [[nodiscard]] device_result<void> begin_capture(stream_handle stream, capture_mode mode) override;
   capture_mode exchange_capture_mode(capture_mode mode) noexcept override;
-  [[nodiscard]] outcome<graph_handle> end_capture(stream_handle stream) override;
-  [[nodiscard]] outcome<void> capture_child(stream_handle stream, graph_handle child) override;
-  [[nodiscard]] outcome<graph_shape> shape_of(graph_handle graph) override;
-  [[nodiscard]] outcome<void> write_dot(graph_handle graph, const std::string& path, bool verbose) override;
+  [[nodiscard]] device_result<graph_handle> end_capture(stream_handle stream) override;
+  [[nodiscard]] device_result<void> capture_child(stream_handle stream, graph_handle child) override;
+  [[nodiscard]] device_result<graph_shape> shape_of(graph_handle graph) override;
+  [[nodiscard]] device_result<void> write_dot(graph_handle graph, const std::string& path, bool verbose) override;
   void destroy_graph(graph_handle graph) noexcept override;
-  [[nodiscard]] outcome<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) override;
-  [[nodiscard]] outcome<void> update_exec(graph_exec_handle exec, graph_handle graph) override;
-  [[nodiscard]] outcome<void> upload_exec(graph_exec_handle exec, stream_handle stream) override;
-  [[nodiscard]] outcome<void> launch_exec(graph_exec_handle exec, stream_handle stream) override;
+  [[nodiscard]] device_result<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) override;
+  [[nodiscard]] device_result<void> update_exec(graph_exec_handle exec, graph_handle graph) override;
+  [[nodiscard]] device_result<void> upload_exec(graph_exec_handle exec, stream_handle stream) override;
+  [[nodiscard]] device_result<void> launch_exec(graph_exec_handle exec, stream_handle stream) override;
   void destroy_exec(graph_exec_handle exec) noexcept override;
 
   void host_spends(host_work work, std::uint64_t bytes) override;
@@ -151,8 +154,8 @@ class simulated_device : public device {
     std::int64_t time = 0;
     bool recorded = false;
     bool timed = false;
-    capture captured;                                 // the capture in which it was last recorded, or null,
-    simulated::frontier after;                        // and the nodes that precede it there
+    capture captured;                                 // the capture in which the event was last recorded, or null
+    simulated::frontier after;                        // the nodes that precede the event in `captured`
     std::shared_ptr<simulated::shared_event> shared;  // if shared between processes: holds the time of the last record
 
     [[nodiscard]] std::int64_t when() const { return shared ? shared->time() : time; }
@@ -186,7 +189,7 @@ class simulated_device : public device {
   };
   static constexpr std::uint8_t at_host = 1, at_device = 2;
 
-  // One API call in progress: it holds the lock, and has its times and its identity in the trace.
+  // One API call in progress: holds the device's lock, the call's times and its identity in the trace.
   struct entry {
     std::unique_lock<std::mutex> lock;
     driver_log::call call;
@@ -196,10 +199,11 @@ class simulated_device : public device {
   using engine = simulated::engine;
   using work_item = simulated::work_item;
 
-  // `enter` begins a call that is recorded, with a correlation id; `wait` one that is not recorded, such as a query.
+  // `enter` begins a call that is recorded, with a correlation id; `wait` begins a call that is not recorded, such as a
+  // query.
   [[nodiscard]] entry enter(const char* name, std::int64_t cost);
   [[nodiscard]] entry wait(const char* name, std::int64_t cost);
-  // Ends a call: runs work that has finished by then, releases the lock and advances the thread's clock.
+  // Ends a call: runs the work that ends by the call's end, releases the lock and advances the thread's clock.
   void leave(entry& e);
   void run_until(std::int64_t time);
   // Returns false if memory that the work needs has been freed. Every later synchronization then reports an illegal
@@ -211,42 +215,45 @@ class simulated_device : public device {
   [[nodiscard]] std::int64_t tail_of(stream_handle stream, const stream_state& state) const;
   [[nodiscard]] std::uint64_t key(stream_handle stream) const noexcept;
   [[nodiscard]] simulated::timeline* timeline_of(engine which, int priority);
-  // Schedules work no earlier than `ready`, and migration of its managed memory no earlier than `faults_from`.
+  // Schedules work no earlier than `ready`, and the migration of its managed memory no earlier than `faults_from`.
   span start(const work_item& item, std::int64_t faults_from, std::int64_t ready, int priority);
   // Enqueues work on a stream and records the call. If the host has to wait, `e.end` is moved to the end of the wait.
   span enqueue(entry& e, stream_handle stream, stream_state& state, const work_item& item);
-  [[nodiscard]] outcome<void> enqueue(entry& e, stream_handle stream, outcome<work_item> item);
-  [[nodiscard]] outcome<work_item> copy_item(void* to, const void* from, std::uint64_t bytes);
-  [[nodiscard]] outcome<work_item> set_item(void* address, std::uint8_t value, std::uint64_t bytes);
-  [[nodiscard]] outcome<work_item> launch_item(const kernel_definition& kernel, const launch_config& shape,
-                                               kernel_arguments arguments);
+  [[nodiscard]] device_result<void> enqueue(entry& e, stream_handle stream, device_result<work_item> item);
+  [[nodiscard]] device_result<work_item> copy_item(void* to, const void* from, std::uint64_t bytes);
+  [[nodiscard]] device_result<work_item> set_item(void* address, std::uint8_t value, std::uint64_t bytes);
+  [[nodiscard]] device_result<work_item> launch_item(const kernel_definition& kernel, const launch_config& shape,
+                                                     kernel_arguments arguments);
 
-  // Captures. `permitted_*` return an error if a call is forbidden now, and invalidate the captures that it disturbs.
+  // Captures. `permitted_*` return an error if a call is forbidden now, and invalidate the captures that the call
+  // disturbs.
   [[nodiscard]] bool captures() const noexcept { return !sessions_.empty(); }
-  [[nodiscard]] outcome<void> permitted_unsafe(const char* call);
-  [[nodiscard]] outcome<void> permitted_on(stream_handle stream, const stream_state& s, const char* call);
-  [[nodiscard]] outcome<void> permitted_to_wait(const stream_state& s, const char* call);
-  [[nodiscard]] outcome<void> permitted_to_wait(const event_state& event, const char* call);
+  [[nodiscard]] device_result<void> permitted_unsafe(const char* call);
+  [[nodiscard]] device_result<void> permitted_on(stream_handle stream, const stream_state& s, const char* call);
+  [[nodiscard]] device_result<void> permitted_to_wait(const stream_state& s, const char* call);
+  [[nodiscard]] device_result<void> permitted_to_wait(const event_state& event, const char* call);
   [[nodiscard]] tl::unexpected<failure> break_capture(simulated::capture_session& c, const char* call, int native,
                                                       const char* why);
-  [[nodiscard]] outcome<void> join_capture(stream_handle stream, stream_state& s, const event_state& event);
+  [[nodiscard]] device_result<void> join_capture(stream_handle stream, stream_state& s, const event_state& event);
   simulated::graph_node& add_node(stream_handle stream, const stream_state& s, graph_node_kind kind);
-  [[nodiscard]] outcome<void> capture_item(entry& e, stream_handle stream, const stream_state& s, work_item item);
-  [[nodiscard]] outcome<void*> capture_allocation(entry& e, stream_handle stream, const stream_state& s,
-                                                  std::uint64_t bytes);
-  [[nodiscard]] outcome<void> capture_free(entry& e, stream_handle stream, const stream_state& s, void* address);
+  [[nodiscard]] device_result<void> capture_item(entry& e, stream_handle stream, const stream_state& s, work_item item);
+  [[nodiscard]] device_result<void*> capture_allocation(entry& e, stream_handle stream, const stream_state& s,
+                                                        std::uint64_t bytes);
+  [[nodiscard]] device_result<void> capture_free(entry& e, stream_handle stream, const stream_state& s, void* address);
   [[nodiscard]] std::shared_ptr<simulated::graph_memory> graph_memory_at(const void* address) const noexcept;
   void set_live(simulated::graph_memory& memory, bool live, std::int64_t now);
-  [[nodiscard]] outcome<void> launchable(const simulated::graph_exec_state& exec, std::int64_t now);
+  [[nodiscard]] device_result<void> launchable(const simulated::graph_exec_state& exec, std::int64_t now);
   // Runs a graph no earlier than `ready`; returns its end time.
   std::int64_t run_graph(const entry& e, const simulated::graph_body& body, const simulated::graph_exec_state& exec,
                          std::int64_t ready, int priority, std::uint64_t stream_key);
 
   [[nodiscard]] std::uint64_t device_bytes_used() const noexcept;
   [[nodiscard]] memory_info memory_now() const noexcept;
-  [[nodiscard]] outcome<void*> allocate_block(entry& e, std::uint64_t bytes, memory_space space, pinned_flags flags);
-  [[nodiscard]] outcome<void> free_block(entry& e, void* address, memory_space space);
-  [[nodiscard]] outcome<void*> take_from_pool(entry& e, std::uint64_t key, std::uint64_t bytes, stream_handle stream);
+  [[nodiscard]] device_result<void*> allocate_block(entry& e, std::uint64_t bytes, memory_space space,
+                                                    pinned_flags flags);
+  [[nodiscard]] device_result<void> free_block(entry& e, void* address, memory_space space);
+  [[nodiscard]] device_result<void*> take_from_pool(entry& e, std::uint64_t key, std::uint64_t bytes,
+                                                    stream_handle stream);
   [[nodiscard]] pool_map::iterator pool_at(pool_handle pool);
   [[nodiscard]] const suballocator::block* pool_block(const void* address) const noexcept;
   void sample_pool(std::uint64_t key, pool_state& pool, std::int64_t now);
@@ -268,7 +275,8 @@ class simulated_device : public device {
   [[nodiscard]] double copy_rate(const void* to, const void* from, memory_space to_space,
                                  memory_space from_space) const;
 
-  // Moves the range to the device (`to_device`) or the host, piece by piece from `ready` on; returns the last arrival.
+  // Moves the range to the device (if `to_device`) or to the host, piece by piece from `ready` on. Returns when the
+  // last piece arrives.
   std::int64_t migrate(const void* address, std::uint64_t bytes, bool to_device, bool written, std::int64_t ready,
                        double rate, std::int64_t latency, trace::migration_cause cause);
   void evict_for(std::uint64_t bytes, std::uint64_t keep_block, std::int64_t ready);
@@ -311,7 +319,7 @@ class simulated_device : public device {
   std::uint64_t next_graph_ = 1;
   std::uint64_t next_node_ = 1;
   bool graph_pool_defined_ = false;
-  outcome<void> sticky_;  // the error of failed work; it stays set, as in CUDA
+  device_result<void> sticky_;  // the error of failed work; stays set, as in CUDA
 };
 
 [[nodiscard]] std::shared_ptr<simulated_device> make_simulated_device(simulated_config config = {});

@@ -28,12 +28,12 @@ std::size_t count_nodes(const simulated::graph_body& body) {
 
 /// Explains why an executable graph with body `now` cannot be updated to `next`; null if it can.
 const char* difference(const simulated::graph_body& now, const simulated::graph_body& next) {
-  if (now.nodes.size() != next.nodes.size()) return "it has other nodes or edges";
+  if (now.nodes.size() != next.nodes.size()) return "its nodes or edges differ";
   for (std::size_t i = 0; i < now.nodes.size(); ++i) {
     const auto &a = now.nodes[i], &b = next.nodes[i];
-    if (a.kind != b.kind) return "a node is of another kind";
-    if (a.after != b.after) return "it has other nodes or edges";
-    if (a.memory && a.memory->bytes != b.memory->bytes) return "a node allocates another size";
+    if (a.kind != b.kind) return "a node has a different kind";
+    if (a.after != b.after) return "its nodes or edges differ";
+    if (a.memory && a.memory->bytes != b.memory->bytes) return "a node allocates a different size";
     if (a.child) {
       if (const char* inside = difference(*a.child, *b.child)) return inside;
     }
@@ -63,7 +63,7 @@ void simulated_device::destroy_exec(graph_exec_handle exec) noexcept {
   leave(e);
 }
 
-outcome<graph_shape> simulated_device::shape_of(graph_handle graph) {
+device_result<graph_shape> simulated_device::shape_of(graph_handle graph) {
   const std::lock_guard lock(mutex_);
   const auto it = graphs_.find(static_cast<std::uint64_t>(graph));
   if (it == graphs_.end()) return fail(status::invalid_value, "cuGraphGetNodes", "no such graph", native_invalid);
@@ -77,7 +77,7 @@ outcome<graph_shape> simulated_device::shape_of(graph_handle graph) {
   return shape;
 }
 
-outcome<void> simulated_device::write_dot(graph_handle graph, const std::string& path, bool verbose) {
+device_result<void> simulated_device::write_dot(graph_handle graph, const std::string& path, bool verbose) {
   const std::lock_guard lock(mutex_);
   const auto it = graphs_.find(static_cast<std::uint64_t>(graph));
   if (it == graphs_.end()) return fail(status::invalid_value, "cuGraphDebugDotPrint", "no such graph", native_invalid);
@@ -98,7 +98,7 @@ outcome<void> simulated_device::write_dot(graph_handle graph, const std::string&
   return {};
 }
 
-outcome<graph_exec_handle> simulated_device::instantiate(graph_handle graph, graph_exec_options options) {
+device_result<graph_exec_handle> simulated_device::instantiate(graph_handle graph, graph_exec_options options) {
   entry e = wait("cuGraphInstantiate", config_.costs.create_call);
   const auto it = graphs_.find(static_cast<std::uint64_t>(graph));
   if (it == graphs_.end()) return fail(status::invalid_value, "cuGraphInstantiate", "no such graph", native_invalid);
@@ -111,7 +111,7 @@ outcome<graph_exec_handle> simulated_device::instantiate(graph_handle graph, gra
   return graph_exec_handle{made};
 }
 
-outcome<void> simulated_device::update_exec(graph_exec_handle exec, graph_handle graph) {
+device_result<void> simulated_device::update_exec(graph_exec_handle exec, graph_handle graph) {
   entry e = wait("cuGraphExecUpdate", config_.costs.event_call);
   const auto made = execs_.find(static_cast<std::uint64_t>(exec));
   const auto from = graphs_.find(static_cast<std::uint64_t>(graph));
@@ -130,7 +130,7 @@ outcome<void> simulated_device::update_exec(graph_exec_handle exec, graph_handle
   return {};
 }
 
-outcome<void> simulated_device::upload_exec(graph_exec_handle exec, stream_handle stream) {
+device_result<void> simulated_device::upload_exec(graph_exec_handle exec, stream_handle stream) {
   entry e = enter("cuGraphUpload", config_.costs.launch_call);
   const auto it = execs_.find(static_cast<std::uint64_t>(exec));
   const stream_state* s = find(stream);
@@ -157,15 +157,14 @@ void simulated_device::set_live(simulated::graph_memory& memory, bool live, std:
                   trace::pool_operation::sample);
 }
 
-outcome<void> simulated_device::launchable(const simulated::graph_exec_state& exec, std::int64_t now) {
+device_result<void> simulated_device::launchable(const simulated::graph_exec_state& exec, std::int64_t now) {
   std::uint64_t held = 0, peak = 0;
   for (const auto& node : exec.body->nodes) {
     if (node.kind == graph_node_kind::free) held -= std::min(held, node.memory->bytes);
     if (node.kind != graph_node_kind::allocation) continue;
     if (node.memory->live && !exec.options.free_on_launch) {
       return fail(status::invalid_value, "cuGraphLaunch",
-                  "what the launch before allocated has not been freed: free it, or make the graph `free_on_launch`",
-                  native_invalid);
+                  "memory of the previous launch has not been freed: free it, or use `free_on_launch`", native_invalid);
     }
     if (node.memory->live) set_live(*node.memory, false, now);
     held += node.memory->bytes;
@@ -208,7 +207,7 @@ std::int64_t simulated_device::run_graph(const entry& e, const simulated::graph_
   return last;
 }
 
-outcome<void> simulated_device::launch_exec(graph_exec_handle handle, stream_handle stream) {
+device_result<void> simulated_device::launch_exec(graph_exec_handle handle, stream_handle stream) {
   entry e = enter("cuGraphLaunch", config_.costs.graph_launch_call);
   const auto it = execs_.find(static_cast<std::uint64_t>(handle));
   stream_state* s = find(stream);
@@ -219,9 +218,8 @@ outcome<void> simulated_device::launch_exec(graph_exec_handle handle, stream_han
   simulated::graph_exec_state& exec = it->second;
   auto allowed = permitted_on(stream, *s, e.call.name);
   if (allowed && s->capturing) {
-    allowed =
-        break_capture(*s->capturing, e.call.name, native_unsupported,
-                      "the stream is being captured, and what is ready to launch cannot be; its graph can be a child");
+    allowed = break_capture(*s->capturing, e.call.name, native_unsupported,
+                            "the stream is being captured: add the graph as a child instead of launching it");
   }
   if (allowed) allowed = launchable(exec, e.end);
   if (!allowed) {

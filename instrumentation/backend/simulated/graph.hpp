@@ -12,22 +12,22 @@
 
 namespace sluice::backend::simulated {
 
-/// Memory that a graph's node allocates. Its address stays reserved as long as a graph or an executable graph has the
-/// node; device memory is used for the address only while `live`.
+/// Memory that a graph's node allocates. Its address stays reserved as long as a graph or an executable graph contains
+/// the node; it uses device memory only while `live` is true.
 struct graph_memory {
   void* address = nullptr;
   std::uint64_t bytes = 0;
-  bool live = false;  ///< allocated by a launch and not freed yet
+  bool live = false;  ///< true after a launch allocated the memory, until it is freed
 };
 
 struct graph_body;
 
 struct graph_node {
   graph_node_kind kind = graph_node_kind::empty;
-  std::vector<std::uint32_t> after{};  ///< indices of the nodes it depends on, ascending
-  std::uint64_t key = 0;               ///< its key in traces
-  int priority = 0;                    ///< of the stream that it was captured on
-  work_item item{};                    ///< for a kernel, copy, memset or host function
+  std::vector<std::uint32_t> after{};  ///< indices of the nodes on which it depends, ascending
+  std::uint64_t key = 0;               ///< the node's key in traces
+  int priority = 0;                    ///< priority of the stream on which the node was captured
+  work_item item{};                    ///< the work of a kernel, copy, memset or host function
   std::shared_ptr<graph_memory> memory{};
   std::shared_ptr<const graph_body> child{};
 };
@@ -62,7 +62,7 @@ struct graph_exec_state {
   std::uint64_t key = 0;
   std::shared_ptr<const graph_body> body;
   graph_exec_options options;
-  std::int64_t tail = 0;  ///< end of its last launch
+  std::int64_t tail = 0;  ///< end time of the graph's last launch
   bool uploaded = false;
 };
 

@@ -30,7 +30,7 @@ memory_info simulated_device::memory_now() const noexcept {
   return {config_.memory_bytes > used ? config_.memory_bytes - used : 0, config_.memory_bytes};
 }
 
-outcome<memory_info> simulated_device::memory() {
+device_result<memory_info> simulated_device::memory() {
   entry e = wait("cuMemGetInfo_v2", config_.costs.event_call);
   const memory_info info = memory_now();
   log_.memory(e.call.begin, info);
@@ -40,7 +40,8 @@ outcome<memory_info> simulated_device::memory() {
 
 // --- blocks ------------------------------------------------------------------------------------------------
 
-outcome<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, memory_space space, pinned_flags flags) {
+device_result<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, memory_space space,
+                                                      pinned_flags flags) {
   if (auto allowed = permitted_unsafe(e.call.name); !allowed) {
     leave(e);
     return tl::unexpected(std::move(allowed.error()));
@@ -69,7 +70,7 @@ outcome<void*> simulated_device::allocate_block(entry& e, std::uint64_t bytes, m
   return address;
 }
 
-outcome<void> simulated_device::free_block(entry& e, void* address, memory_space space) {
+device_result<void> simulated_device::free_block(entry& e, void* address, memory_space space) {
   if (auto allowed = permitted_unsafe(e.call.name); !allowed) {
     leave(e);
     return allowed;
@@ -78,7 +79,8 @@ outcome<void> simulated_device::free_block(entry& e, void* address, memory_space
   if (!block || block->space != space || block->address != number(address) || block->mapping || block->imported ||
       graph_memory_at(address)) {
     leave(e);
-    return fail(status::invalid_value, e.call.name, "no block of this kind begins at that address", native_invalid);
+    return fail(status::invalid_value, e.call.name, "the address is not the start of a block of this kind",
+                native_invalid);
   }
   e.end = std::max(e.end, idle_at());  // the driver waits before it frees memory
   run_until(e.end);
@@ -101,12 +103,12 @@ outcome<void> simulated_device::free_block(entry& e, void* address, memory_space
   return {};
 }
 
-outcome<void*> simulated_device::allocate(std::uint64_t bytes) {
+device_result<void*> simulated_device::allocate(std::uint64_t bytes) {
   entry e = enter("cuMemAlloc_v2", config_.costs.allocate_call);
   return allocate_block(e, bytes, memory_space::device, {});
 }
 
-outcome<void> simulated_device::free(void* address) {
+device_result<void> simulated_device::free(void* address) {
   if (!address) return {};
   entry e = enter("cuMemFree_v2", config_.costs.free_call);
   // As in CUDA, one call frees both device and managed memory.
@@ -115,12 +117,12 @@ outcome<void> simulated_device::free(void* address) {
                     block && block->space == memory_space::managed ? memory_space::managed : memory_space::device);
 }
 
-outcome<void*> simulated_device::allocate_pinned(std::uint64_t bytes, pinned_flags flags) {
+device_result<void*> simulated_device::allocate_pinned(std::uint64_t bytes, pinned_flags flags) {
   entry e = enter("cuMemHostAlloc", config_.costs.allocate_pinned_call);
   return allocate_block(e, bytes, memory_space::pinned, flags);
 }
 
-outcome<void> simulated_device::free_pinned(void* address) {
+device_result<void> simulated_device::free_pinned(void* address) {
   if (!address) return {};
   entry e = enter("cuMemFreeHost", config_.costs.free_pinned_call);
   return free_block(e, address, memory_space::pinned);
@@ -128,7 +130,7 @@ outcome<void> simulated_device::free_pinned(void* address) {
 
 // --- host memory -------------------------------------------------------------------------------------------
 
-outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes, registration_flags flags) {
+device_result<void> simulated_device::register_host(void* address, std::uint64_t bytes, registration_flags flags) {
   entry e = enter("cuMemHostRegister_v2", simulated::cost_model::duration(bytes, config_.costs.register_rate));
   const auto next = registered_.lower_bound(number(address));
   const bool overlaps =
@@ -138,27 +140,29 @@ outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes
     return fail(status::invalid_value, "cuMemHostRegister",
                 overlaps ? "already registered" : "not ordinary host memory", native_invalid);
   }
-  // Measured on a real device, for all flags.
+  // A real device also refuses this, with any flags (measured).
   if (const host_range* file = range_of(file_mappings_, address); file != nullptr && file->writable) {
     leave(e);
-    return fail(status::invalid_value, "cuMemHostRegister", "a shared file mapping that is writable", native_invalid);
+    return fail(status::invalid_value, "cuMemHostRegister", "a writable shared file mapping cannot be registered",
+                native_invalid);
   }
   const std::uint64_t name = next_host_name_;
   next_host_name_ += (bytes + 0x1fffff) / 0x100000 * 0x100000;
   registered_[number(address)] = {bytes, name, {flags.portable, flags.mapped, false}};
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), 0, bytes);
   log_.allocated(e.call, static_cast<std::uint64_t>(e.end),
-                 {name, bytes, 0, 0, trace::memory_kind::pinned, collector::flag_registered});
+                 {name, bytes, 0, 0, trace::memory_kind::pinned, ring::flag_registered});
   leave(e);
   return {};
 }
 
-outcome<void> simulated_device::unregister_host(void* address) {
+device_result<void> simulated_device::unregister_host(void* address) {
   entry e = enter("cuMemHostUnregister", config_.costs.free_pinned_call);
   const auto it = registered_.find(number(address));
   if (it == registered_.end()) {
     leave(e);
-    return fail(status::invalid_value, "cuMemHostUnregister", "no registered range begins there", native_invalid);
+    return fail(status::invalid_value, "cuMemHostUnregister", "the address is not the start of a registered range",
+                native_invalid);
   }
   e.end = std::max(e.end, idle_at());  // measured: if a kernel is running, the driver waits for its end
   const driver_log::alloc what{it->second.name, it->second.bytes, 0, 0, trace::memory_kind::pinned, 0};
@@ -245,7 +249,7 @@ bool simulated_device::reachable(const void* address, std::uint64_t bytes) const
   return range.flags.mapped && offset < range.bytes && bytes <= range.bytes - offset;
 }
 
-outcome<pointer_info> simulated_device::describe_pointer(const void* address) {
+device_result<pointer_info> simulated_device::describe_pointer(const void* address) {
   const std::lock_guard lock(mutex_);
   pointer_info out;
   out.space = space_locked(address);
@@ -277,16 +281,16 @@ outcome<pointer_info> simulated_device::describe_pointer(const void* address) {
   return out;
 }
 
-outcome<void*> simulated_device::device_address_of(void* host_address) {
+device_result<void*> simulated_device::device_address_of(void* host_address) {
   const auto about = describe_pointer(host_address);
   if (about && about->mapped) return about->device_address;
   return fail(status::invalid_value, "cuMemHostGetDevicePointer",
-              "not pinned memory that was made or registered as mapped", native_invalid);
+              "expected pinned memory that was allocated or registered as mapped", native_invalid);
 }
 
 // --- managed memory ----------------------------------------------------------------------------------------
 
-outcome<void*> simulated_device::allocate_managed(std::uint64_t bytes) {
+device_result<void*> simulated_device::allocate_managed(std::uint64_t bytes) {
   entry e = enter("cuMemAllocManaged", config_.costs.allocate_managed_call);
   auto address = allocate_block(e, bytes, memory_space::managed, {});
   if (!address) return address;
@@ -298,13 +302,14 @@ outcome<void*> simulated_device::allocate_managed(std::uint64_t bytes) {
   return address;
 }
 
-outcome<void> simulated_device::prefetch(void* address, std::uint64_t bytes, memory_location to, stream_handle stream) {
+device_result<void> simulated_device::prefetch(void* address, std::uint64_t bytes, memory_location to,
+                                               stream_handle stream) {
   entry e = enter("cuMemPrefetchAsync_v2", config_.costs.prefetch_call);
   stream_state* s = find(stream);
   const auto* block = memory_.find(address);
   if (!s || !block || block->space != memory_space::managed || !whole(address, bytes)) {
     leave(e);
-    return fail(status::invalid_value, "cuMemPrefetchAsync", "the range must lie in one managed block", native_invalid);
+    return fail(status::invalid_value, "cuMemPrefetchAsync", "the range must be in one managed block", native_invalid);
   }
   const std::int64_t ready = std::max(e.end + config_.costs.enqueue_latency, tail_of(stream, *s));
   s->tail = migrate(address, bytes, !to.on_host, false, ready, config_.costs.prefetch_rate, 0,
@@ -315,15 +320,15 @@ outcome<void> simulated_device::prefetch(void* address, std::uint64_t bytes, mem
   return {};
 }
 
-outcome<void> simulated_device::advise(void* address, std::uint64_t bytes, memory_advice advice,
-                                       memory_location /*where*/) {
+device_result<void> simulated_device::advise(void* address, std::uint64_t bytes, memory_advice advice,
+                                             memory_location /*where*/) {
   entry e = enter("cuMemAdvise_v2", config_.costs.advise_call);
   const auto* block = memory_.find(address);
   if (!block || block->space != memory_space::managed || !whole(address, bytes)) {
     leave(e);
-    return fail(status::invalid_value, "cuMemAdvise", "the range must lie in one managed block", native_invalid);
+    return fail(status::invalid_value, "cuMemAdvise", "the range must be in one managed block", native_invalid);
   }
-  // Here read-mostly applies to the whole block, and preferred locations have no effect.
+  // On this device, read-mostly applies to the whole block, and preferred locations have no effect.
   if (advice == memory_advice::set_read_mostly) managed_[block->address].read_mostly = true;
   if (advice == memory_advice::unset_read_mostly) managed_[block->address].read_mostly = false;
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), 0, bytes, name_locked(address));

@@ -34,12 +34,12 @@ const suballocator::block* simulated_device::pool_block(const void* address) con
 
 // --- allocation --------------------------------------------------------------------------------------------
 
-outcome<void*> simulated_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
+device_result<void*> simulated_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
   entry e = enter("cuMemAllocAsync", config_.costs.allocate_async_call);
   return take_from_pool(e, default_pool, bytes, stream);
 }
 
-outcome<void*> simulated_device::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
+device_result<void*> simulated_device::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
   entry e = enter("cuMemAllocFromPoolAsync", config_.costs.allocate_async_call);
   const auto it = pool_at(pool);
   if (it == pools_.end()) {
@@ -49,8 +49,8 @@ outcome<void*> simulated_device::allocate_from_pool(pool_handle pool, std::uint6
   return take_from_pool(e, it->first, bytes, stream);
 }
 
-outcome<void*> simulated_device::take_from_pool(entry& e, std::uint64_t key_of_pool, std::uint64_t bytes,
-                                                stream_handle stream) {
+device_result<void*> simulated_device::take_from_pool(entry& e, std::uint64_t key_of_pool, std::uint64_t bytes,
+                                                      stream_handle stream) {
   pool_state& pool = pools_[key_of_pool];
   driver_log::alloc what{0, bytes, key(stream), key_of_pool, trace::memory_kind::device, 0};
   const stream_state* s = find(stream);
@@ -94,7 +94,7 @@ outcome<void*> simulated_device::take_from_pool(entry& e, std::uint64_t key_of_p
   return address;
 }
 
-outcome<void> simulated_device::free_async(void* address, stream_handle stream) {
+device_result<void> simulated_device::free_async(void* address, stream_handle stream) {
   if (!address) return {};
   entry e = enter("cuMemFreeAsync", config_.costs.free_async_call);
   const auto tag = static_cast<std::uint64_t>(stream);
@@ -119,7 +119,7 @@ outcome<void> simulated_device::free_async(void* address, stream_handle stream) 
   while (it != pools_.end() && !it->second.books.give(number(address), tag)) ++it;
   if (it == pools_.end()) {
     leave(e);
-    return fail(status::invalid_value, "cuMemFreeAsync", "that address was not allocated by cuMemAllocAsync",
+    return fail(status::invalid_value, "cuMemFreeAsync", "the address was not allocated by cuMemAllocAsync",
                 native_invalid);
   }
   const driver_log::alloc what{memory_.name_of(address), 0, key(stream), it->first, trace::memory_kind::device, 0};
@@ -187,8 +187,9 @@ void simulated_device::trim_pools(std::int64_t now) {
   }
 }
 
-outcome<pool_handle> simulated_device::create_pool(driver_pool_options options) {
-  if (!config_.features.driver_pools) return fail(status::not_supported, "cuMemPoolCreate", "a device without pools");
+device_result<pool_handle> simulated_device::create_pool(driver_pool_options options) {
+  if (!config_.features.driver_pools)
+    return fail(status::not_supported, "cuMemPoolCreate", "the device has no driver pools");
   entry e = wait("cuMemPoolCreate", config_.costs.pool_call);
   const std::uint64_t made = next_pool_++;
   pools_[made].max_bytes = options.max_bytes;
@@ -197,13 +198,14 @@ outcome<pool_handle> simulated_device::create_pool(driver_pool_options options) 
   return pool_handle{made};
 }
 
-outcome<void> simulated_device::destroy_pool(pool_handle pool) {
+device_result<void> simulated_device::destroy_pool(pool_handle pool) {
   entry e = wait("cuMemPoolDestroy", config_.costs.pool_call);
   const auto it = pool_at(pool);
   if (it == pools_.end() || it->first == default_pool) {
     leave(e);
     return fail(status::invalid_value, "cuMemPoolDestroy",
-                pool == pool_handle::null ? "the device's default pool stays with it" : "no such pool", native_invalid);
+                pool == pool_handle::null ? "the device's default pool cannot be destroyed" : "no such pool",
+                native_invalid);
   }
   it->second.destroyed = true;
   e.end = std::max(e.end, idle_at());
@@ -213,7 +215,7 @@ outcome<void> simulated_device::destroy_pool(pool_handle pool) {
   return {};
 }
 
-outcome<driver_pool_info> simulated_device::pool_info(pool_handle pool) {
+device_result<driver_pool_info> simulated_device::pool_info(pool_handle pool) {
   const std::lock_guard lock(mutex_);
   const auto it = pool_at(pool);
   if (it == pools_.end()) return fail(status::invalid_value, "cuMemPoolGetAttribute", "no such pool", native_invalid);
@@ -222,7 +224,7 @@ outcome<driver_pool_info> simulated_device::pool_info(pool_handle pool) {
                           it->second.threshold};
 }
 
-outcome<void> simulated_device::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
+device_result<void> simulated_device::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
   entry e = wait("cuMemPoolSetAttribute", config_.costs.pool_call);
   const auto it = pool_at(pool);
   if (it != pools_.end()) {
@@ -234,7 +236,7 @@ outcome<void> simulated_device::set_release_threshold(pool_handle pool, std::uin
   return {};
 }
 
-outcome<void> simulated_device::reset_pool_highs(pool_handle pool) {
+device_result<void> simulated_device::reset_pool_highs(pool_handle pool) {
   const std::lock_guard lock(mutex_);
   const auto it = pool_at(pool);
   if (it == pools_.end()) return fail(status::invalid_value, "cuMemPoolSetAttribute", "no such pool", native_invalid);
@@ -244,7 +246,7 @@ outcome<void> simulated_device::reset_pool_highs(pool_handle pool) {
   return {};
 }
 
-outcome<void> simulated_device::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
+device_result<void> simulated_device::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
   entry e = wait("cuMemPoolTrimTo", config_.costs.pool_call);
   const auto it = pool_at(pool);
   if (it != pools_.end()) shrink_pool(it->first, it->second, e.end, keep_bytes, trace::pool_operation::trim);

@@ -43,13 +43,15 @@ Handle handle_of(const handle_content& content) {
 
 /// Opens the file that a handle names; returns its descriptor or an error. Whatever the handle contains, only a file of
 /// a simulated device with at least the stated size is accepted.
-outcome<int> open_handle(const handle_content& content, const std::array<char, 8>& magic,
-                         const std::array<std::uint8_t, 16>& device, const char* call) {
+device_result<int> open_handle(const handle_content& content, const std::array<char, 8>& magic,
+                               const std::array<std::uint8_t, 16>& device, const char* call) {
   if (content.magic != magic)
     return fail(status::invalid_value, call, "not a handle of a simulated device", native_invalid);
-  if (content.device != device) return fail(status::invalid_value, call, "a handle of another device", native_invalid);
+  if (content.device != device)
+    return fail(status::invalid_value, call, "the handle is of another device", native_invalid);
   if (content.process == getpid()) {
-    return fail(status::invalid_value, call, "a handle opens in another process than its maker's", native_invalid);
+    return fail(status::invalid_value, call, "a handle cannot be opened in the process that created it",
+                native_invalid);
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", content.process, content.file);
   std::array<char, 64> target{};
@@ -63,14 +65,14 @@ outcome<int> open_handle(const handle_content& content, const std::array<char, 8
   }
   if (file >= 0) close(file);
   return fail(status::invalid_value, call,
-              fmt::format("process {} does not have it any more, or is not ours to ask", content.process),
-              native_invalid);
+              fmt::format("process {} no longer has it, or access was denied", content.process), native_invalid);
 }
 
 }  // namespace
 
-outcome<ipc_memory_handle> simulated_device::export_memory(void* address) {
-  if (!config_.features.shares_memory) return fail(status::not_supported, "cuIpcGetMemHandle", "a device without IPC");
+device_result<ipc_memory_handle> simulated_device::export_memory(void* address) {
+  if (!config_.features.shares_memory)
+    return fail(status::not_supported, "cuIpcGetMemHandle", "the device does not support IPC");
   entry e = enter("cuIpcGetMemHandle", config_.costs.share_call);
   const auto* block = memory_.find(address);
   const bool plain = block && block->address == reinterpret_cast<std::uint64_t>(address) &&
@@ -83,18 +85,18 @@ outcome<ipc_memory_handle> simulated_device::export_memory(void* address) {
     handle =
         handle_of<ipc_memory_handle>({memory_magic, description_.uuid, block->bytes, inode_of(file), getpid(), file});
     log_.shared(static_cast<std::uint64_t>(e.end), memory_.name_of(address),
-                collector::key_of_handle(handle.bytes.data(), handle.bytes.size()), false);
+                ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), false);
   }
   leave(e);
   if (!plain) {
-    return fail(status::invalid_value, "cuIpcGetMemHandle", "only memory that `allocate` made can be shared",
+    return fail(status::invalid_value, "cuIpcGetMemHandle", "only memory from `allocate` can be shared",
                 native_invalid);
   }
-  if (file < 0) return fail(status::failed, "cuIpcGetMemHandle", "the system gives no memory to share");
+  if (file < 0) return fail(status::failed, "cuIpcGetMemHandle", "the system refused the shared memory");
   return handle;
 }
 
-outcome<void*> simulated_device::import_memory(const ipc_memory_handle& handle) {
+device_result<void*> simulated_device::import_memory(const ipc_memory_handle& handle) {
   entry e = enter("cuIpcOpenMemHandle_v2", config_.costs.import_call);
   const std::string known(reinterpret_cast<const char*>(handle.bytes.data()), handle.bytes.size());
   if (const auto it = imported_.find(known); it != imported_.end()) {
@@ -113,28 +115,28 @@ outcome<void*> simulated_device::import_memory(const ipc_memory_handle& handle) 
     imported_[known] = imports_.emplace(reinterpret_cast<std::uint64_t>(address), 1).first->first;
     log_.allocated(e.call, end,
                    {memory_.name_of(address), content.bytes, 0, 0, trace::memory_kind::device,
-                    collector::flag_ipc | collector::flag_shared});
-    log_.shared(end, memory_.name_of(address), collector::key_of_handle(handle.bytes.data(), handle.bytes.size()),
-                true);
+                    ring::flag_ipc | ring::flag_shared});
+    log_.shared(end, memory_.name_of(address), ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), true);
   }
   leave(e);
   if (!file) return tl::unexpected(file.error());
-  if (!address) return fail(status::out_of_memory, "cuIpcOpenMemHandle", "no addresses left");
+  if (!address) return fail(status::out_of_memory, "cuIpcOpenMemHandle", "the address space is exhausted");
   return address;
 }
 
-outcome<void> simulated_device::close_memory(void* address) {
+device_result<void> simulated_device::close_memory(void* address) {
   entry e = enter("cuIpcCloseMemHandle", config_.costs.import_call);
   const auto it = imports_.find(reinterpret_cast<std::uint64_t>(address));
   if (it == imports_.end()) {
     leave(e);
-    return fail(status::invalid_value, "cuIpcCloseMemHandle", "no imported block begins there", native_invalid);
+    return fail(status::invalid_value, "cuIpcCloseMemHandle", "the address is not the start of an imported block",
+                native_invalid);
   }
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), 0);
   if (--it->second == 0) {
     e.end = std::max(e.end, idle_at());
     run_until(e.end);
-    log_.freed(e.call, {memory_.name_of(address), 0, 0, 0, trace::memory_kind::device, collector::flag_ipc});
+    log_.freed(e.call, {memory_.name_of(address), 0, 0, 0, trace::memory_kind::device, ring::flag_ipc});
     std::erase_if(imported_, [&](const auto& known) { return known.second == it->first; });
     imports_.erase(it);
     memory_.free(address);
@@ -143,7 +145,7 @@ outcome<void> simulated_device::close_memory(void* address) {
   return {};
 }
 
-outcome<ipc_event_handle> simulated_device::export_event(event_handle event) {
+device_result<ipc_event_handle> simulated_device::export_event(event_handle event) {
   const std::lock_guard lock(mutex_);
   const auto it = events_.find(static_cast<std::uint64_t>(event));
   if (it == events_.end() || !it->second.shared) {
@@ -154,7 +156,7 @@ outcome<ipc_event_handle> simulated_device::export_event(event_handle event) {
       {event_magic, description_.uuid, simulated::shared_event::bytes, inode_of(file), getpid(), file});
 }
 
-outcome<event_handle> simulated_device::import_event(const ipc_event_handle& handle) {
+device_result<event_handle> simulated_device::import_event(const ipc_event_handle& handle) {
   entry e = wait("cuIpcOpenEventHandle", config_.costs.share_call);
   handle_content content;
   std::memcpy(&content, handle.bytes.data(), sizeof content);
@@ -168,7 +170,7 @@ outcome<event_handle> simulated_device::import_event(const ipc_event_handle& han
   }
   leave(e);
   if (!file) return tl::unexpected(file.error());
-  if (id == 0) return fail(status::failed, "cuIpcOpenEventHandle", "the system does not map it");
+  if (id == 0) return fail(status::failed, "cuIpcOpenEventHandle", "the system refused to map it");
   return event_handle{id};
 }
 

@@ -5,12 +5,13 @@
 
 namespace sluice::backend::simulated {
 
-/// One engine of the simulated device (e.g. a copy engine), which does one piece of work at a time, whichever is ready
-/// first. Work is scheduled when it is enqueued. If that work must wait for an event, the time before it stays free for
-/// work enqueued later, as with streams that have separate queues.
+/// The schedule of one engine of the simulated device (e.g. a copy engine), which does one piece of work at a time.
+/// Work is scheduled when it is enqueued. If it must wait for an event, the engine's time before it stays free for work
+/// that is enqueued later, as with streams that have separate queues.
 class timeline {
  public:
-  /// Schedules `duration` at the earliest free time from `ready` on; returns the start. O(intervals still scheduled).
+  /// Schedules work of length `duration` at the earliest free time from `ready` on; returns its start. O(number of
+  /// intervals still kept).
   [[nodiscard]] std::int64_t book(std::int64_t ready, std::int64_t duration) {
     std::int64_t start = ready;
     std::size_t at = 0;
@@ -22,7 +23,7 @@ class timeline {
     return start;
   }
 
-  /// Drops intervals that end by `time`; no work can be scheduled before that time any more.
+  /// Drops intervals that end by `time`; from now on, no work can be scheduled before that time.
   void forget_before(std::int64_t time) {
     std::size_t gone = 0;
     while (gone < busy_.size() && busy_[gone].end <= time) ++gone;

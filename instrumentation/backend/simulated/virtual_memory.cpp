@@ -21,14 +21,14 @@ std::string not_whole(std::uint64_t bytes) {
 
 }  // namespace
 
-outcome<std::uint64_t> simulated_device::virtual_granularity() {
+device_result<std::uint64_t> simulated_device::virtual_granularity() {
   if (!config_.features.virtual_memory) {
-    return fail(status::not_supported, "cuMemGetAllocationGranularity", "a device without virtual memory");
+    return fail(status::not_supported, "cuMemGetAllocationGranularity", "the device does not support virtual memory");
   }
   return granule;
 }
 
-outcome<void*> simulated_device::reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) {
+device_result<void*> simulated_device::reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) {
   if (const auto able = virtual_granularity(); !able) return tl::unexpected(able.error());
   entry e = enter("cuMemAddressReserve", config_.costs.reserve_call);
   const bool sound = bytes != 0 && bytes % granule == 0 && (alignment == 0 || std::has_single_bit(alignment));
@@ -44,13 +44,13 @@ outcome<void*> simulated_device::reserve_addresses(std::uint64_t bytes, std::uin
   }
   leave(e);
   if (address) return address;
-  return sound
-             ? fail(status::out_of_memory, "cuMemAddressReserve", fmt::format("{} bytes of addresses", bytes), native)
-             : fail(status::invalid_value, "cuMemAddressReserve",
-                    bytes % granule != 0 || bytes == 0 ? not_whole(bytes) : "the alignment is no power of two", native);
+  return sound ? fail(status::out_of_memory, "cuMemAddressReserve", fmt::format("{} bytes of addresses", bytes), native)
+               : fail(status::invalid_value, "cuMemAddressReserve",
+                      bytes % granule != 0 || bytes == 0 ? not_whole(bytes) : "the alignment is not a power of two",
+                      native);
 }
 
-outcome<void> simulated_device::free_addresses(void* address, std::uint64_t bytes) {
+device_result<void> simulated_device::free_addresses(void* address, std::uint64_t bytes) {
   entry e = enter("cuMemAddressFree", config_.costs.reserve_call);
   const std::uint64_t name = memory_.name_of(address);
   const auto [begin, size] = memory_.reservation_of(address, bytes);
@@ -63,13 +63,13 @@ outcome<void> simulated_device::free_addresses(void* address, std::uint64_t byte
   }
   leave(e);
   if (!freed) {
-    return fail(status::invalid_value, "cuMemAddressFree", "not a whole reservation with nothing mapped into it",
+    return fail(status::invalid_value, "cuMemAddressFree", "expected a whole reservation without mappings",
                 native_invalid);
   }
   return {};
 }
 
-outcome<physical_handle> simulated_device::create_physical(std::uint64_t bytes) {
+device_result<physical_handle> simulated_device::create_physical(std::uint64_t bytes) {
   if (const auto able = virtual_granularity(); !able) return tl::unexpected(able.error());
   entry e = enter("cuMemCreate", config_.costs.physical_call);
   const bool sound = bytes != 0 && bytes % granule == 0;
@@ -105,7 +105,7 @@ void simulated_device::drop_unmapped(std::map<std::uint64_t, physical_state>::it
   log_.memory(static_cast<std::uint64_t>(now), memory_now());
 }
 
-outcome<void> simulated_device::release_physical(physical_handle physical) {
+device_result<void> simulated_device::release_physical(physical_handle physical) {
   entry e = enter("cuMemRelease", config_.costs.free_call);
   const auto it = physical_.find(number(physical));
   const bool known = it != physical_.end() && !it->second.released;
@@ -120,21 +120,21 @@ outcome<void> simulated_device::release_physical(physical_handle physical) {
   return {};
 }
 
-outcome<void> simulated_device::map(void* address, std::uint64_t bytes, physical_handle physical) {
+device_result<void> simulated_device::map(void* address, std::uint64_t bytes, physical_handle physical) {
   entry e = enter("cuMemMap", config_.costs.map_call);
   const auto it = physical_.find(number(physical));
   const char* wrong = nullptr;
   if (it == physical_.end() || it->second.released) {
     wrong = "no such physical memory";
   } else if (bytes != it->second.bytes) {
-    wrong = "all of the physical memory is mapped, or none";
+    wrong = "the physical memory must be mapped as a whole";
   } else if (memory_.reservation_of(address, bytes).second == 0 || number(address) % granule != 0) {
-    wrong = "the addresses are not reserved, or not on the granularity";
+    wrong = "the addresses are not reserved, or not aligned to the granularity";
   } else if (const auto next = memory_.blocks().lower_bound(number(address));
              memory_.find(address) || (next != memory_.blocks().end() && next->first < number(address) + bytes)) {
-    wrong = "something is mapped there already";
+    wrong = "the range overlaps an existing mapping";
   } else if (!memory_.map(address, bytes, physical_memory_.file(), it->second.offset)) {
-    wrong = "the system refuses";
+    wrong = "the system refused the mapping";
   }
   const auto end = static_cast<std::uint64_t>(e.end);
   log_.api_call(e.call, end, 0, bytes, 0, 0, wrong ? native_invalid : 0);
@@ -149,7 +149,7 @@ outcome<void> simulated_device::map(void* address, std::uint64_t bytes, physical
   return {};
 }
 
-outcome<void> simulated_device::unmap(void* address, std::uint64_t bytes) {
+device_result<void> simulated_device::unmap(void* address, std::uint64_t bytes) {
   entry e = enter("cuMemUnmap", config_.costs.map_call);
   // Adjacent mappings that together fill the range.
   std::vector<std::uint64_t> ending;
@@ -172,7 +172,8 @@ outcome<void> simulated_device::unmap(void* address, std::uint64_t bytes) {
     }
   }
   leave(e);
-  if (!fits) return fail(status::invalid_value, "cuMemUnmap", "the range does not hold whole mappings", native_invalid);
+  if (!fits)
+    return fail(status::invalid_value, "cuMemUnmap", "the range does not consist of whole mappings", native_invalid);
   return {};
 }
 

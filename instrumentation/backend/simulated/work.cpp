@@ -64,7 +64,7 @@ simulated_device::span simulated_device::start(const work_item& item, std::int64
 
 simulated_device::span simulated_device::enqueue(entry& e, stream_handle stream, stream_state& state,
                                                  const work_item& item) {
-  // Only enqueuing threads decide which times are past, so a thread that only waits, ahead of them, changes nothing.
+  // Only enqueuing threads decide which times are past, so a thread that only waits, even ahead of them, has no effect.
   if (auto* on = timeline_of(item.on, state.priority)) on->forget_before(static_cast<std::int64_t>(e.call.begin));
   const std::int64_t tail = tail_of(stream, state);
   const span when =
@@ -74,7 +74,7 @@ simulated_device::span simulated_device::enqueue(entry& e, stream_handle stream,
   return when;
 }
 
-outcome<void> simulated_device::enqueue(entry& e, stream_handle stream, outcome<work_item> item) {
+device_result<void> simulated_device::enqueue(entry& e, stream_handle stream, device_result<work_item> item) {
   stream_state* s = find(stream);
   if (!s || !item) {
     leave(e);
@@ -99,12 +99,13 @@ outcome<void> simulated_device::enqueue(entry& e, stream_handle stream, outcome<
 
 // --- copies and sets ---------------------------------------------------------------------------------------
 
-outcome<simulated_device::work_item> simulated_device::copy_item(void* to, const void* from, std::uint64_t bytes) {
+device_result<simulated_device::work_item> simulated_device::copy_item(void* to, const void* from,
+                                                                       std::uint64_t bytes) {
   const memory_space from_space = space_locked(from), to_space = space_locked(to);
   const bool from_ok = !memory_.contains(from) || whole(from, bytes);
   const bool to_ok = !memory_.contains(to) || whole(to, bytes);
   if (!to || !from || !from_ok || !to_ok) {
-    return fail(status::invalid_value, "cuMemcpyAsync", "source and destination must each lie in one live block",
+    return fail(status::invalid_value, "cuMemcpyAsync", "source and destination must each be in one live block",
                 native_invalid);
   }
   work_item item;
@@ -146,7 +147,7 @@ outcome<simulated_device::work_item> simulated_device::copy_item(void* to, const
                                 name_locked(to),
                                 from_space,
                                 to_space,
-                                item.pageable ? 0u : collector::flag_asynchronous};
+                                item.pageable ? 0u : ring::flag_asynchronous};
   item.log = [this, record](const driver_log::call& c, span when, std::uint64_t stream, std::uint64_t node) {
     driver_log::copy out = record;
     out.begin = static_cast<std::uint64_t>(when.begin);
@@ -158,13 +159,14 @@ outcome<simulated_device::work_item> simulated_device::copy_item(void* to, const
   return item;
 }
 
-outcome<void> simulated_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
+device_result<void> simulated_device::copy_async(void* to, const void* from, std::uint64_t bytes,
+                                                 stream_handle stream) {
   if (bytes == 0) return {};
   entry e = enter("cuMemcpyAsync", config_.costs.copy_call);
   return enqueue(e, stream, copy_item(to, from, bytes));
 }
 
-outcome<void> simulated_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
+device_result<void> simulated_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
   if (!config_.features.batches_copies) {
     for (const copy_piece& piece : pieces) {
       if (auto done = copy_async(piece.to, piece.from, piece.bytes, stream); !done) return done;
@@ -173,7 +175,7 @@ outcome<void> simulated_device::copy_batch_async(std::span<const copy_piece> pie
   }
   entry e = enter("cuMemcpyBatchAsync_v2", config_.costs.copy_call);
   stream_state* s = find(stream);
-  outcome<std::vector<work_item>> items;
+  device_result<std::vector<work_item>> items;
   for (const copy_piece& piece : pieces) {
     if (piece.bytes == 0 || !items) continue;
     auto item = copy_item(piece.to, piece.from, piece.bytes);
@@ -207,10 +209,10 @@ outcome<void> simulated_device::copy_batch_async(std::span<const copy_piece> pie
   return {};
 }
 
-outcome<simulated_device::work_item> simulated_device::set_item(void* address, std::uint8_t value,
-                                                                std::uint64_t bytes) {
+device_result<simulated_device::work_item> simulated_device::set_item(void* address, std::uint8_t value,
+                                                                      std::uint64_t bytes) {
   if (!memory_.contains(address) || !whole(address, bytes)) {
-    return fail(status::invalid_value, "cuMemsetD8Async", "the range must lie in one live block", native_invalid);
+    return fail(status::invalid_value, "cuMemsetD8Async", "the range must be in one live block", native_invalid);
   }
   const memory_space space = space_locked(address);
   work_item item;
@@ -227,13 +229,13 @@ outcome<simulated_device::work_item> simulated_device::set_item(void* address, s
   item.log = [=, this, name = name_locked(address)](const driver_log::call& c, span when, std::uint64_t stream,
                                                     std::uint64_t node) {
     log_.set(c, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), name, bytes, value, space,
-             stream, collector::flag_asynchronous, node);
+             stream, ring::flag_asynchronous, node);
   };
   return item;
 }
 
-outcome<void> simulated_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes,
-                                          stream_handle stream) {
+device_result<void> simulated_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes,
+                                                stream_handle stream) {
   if (bytes == 0) return {};
   entry e = enter("cuMemsetD8Async", config_.costs.set_call);
   return enqueue(e, stream, set_item(address, value, bytes));
@@ -241,9 +243,9 @@ outcome<void> simulated_device::set_async(void* address, std::uint8_t value, std
 
 // --- kernels and host functions ----------------------------------------------------------------------------
 
-outcome<simulated_device::work_item> simulated_device::launch_item(const kernel_definition& kernel,
-                                                                   const launch_config& shape,
-                                                                   kernel_arguments arguments) {
+device_result<simulated_device::work_item> simulated_device::launch_item(const kernel_definition& kernel,
+                                                                         const launch_config& shape,
+                                                                         kernel_arguments arguments) {
   if (!kernel.run || !kernel.work) {
     return fail(status::invalid_value, "cuLaunchKernel", "the kernel has no host body", native_invalid);
   }
@@ -286,20 +288,20 @@ outcome<simulated_device::work_item> simulated_device::launch_item(const kernel_
   return item;
 }
 
-outcome<void> simulated_device::launch(const kernel_definition& kernel, const launch_config& shape,
-                                       kernel_arguments arguments, stream_handle stream) {
+device_result<void> simulated_device::launch(const kernel_definition& kernel, const launch_config& shape,
+                                             kernel_arguments arguments, stream_handle stream) {
   entry e = enter("cuLaunchKernel", config_.costs.launch_call);
   return enqueue(e, stream, launch_item(kernel, shape, std::move(arguments)));
 }
 
-outcome<void> simulated_device::launch_host(host_function function, void* data, stream_handle stream) {
+device_result<void> simulated_device::launch_host(host_function function, void* data, stream_handle stream) {
   entry e = enter("cuLaunchHostFunc", config_.costs.launch_host_call);
   if (!function)
     return enqueue(e, stream, fail(status::invalid_value, "cuLaunchHostFunc", "no function", native_invalid));
   work_item item;
   item.call = "cuLaunchHostFunc";
   item.duration = config_.costs.host_function;
-  // Like on a thread of the driver, where an exception cannot be caught.
+  // noexcept, because an exception on a driver thread cannot be caught either.
   item.run = [function, data]() noexcept { function(data); };
   return enqueue(e, stream, std::move(item));
 }

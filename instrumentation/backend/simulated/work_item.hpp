@@ -19,16 +19,16 @@ enum class engine : std::uint8_t { none, to_device, to_host, within, compute };
 
 /// One piece of device work: enqueued on a stream, or the content of a graph node.
 struct work_item {
-  const char* call = "";  ///< the driver function that requests it
+  const char* call = "";  ///< the driver function that requests the work
   engine on = engine::none;
   std::int64_t duration = 0;
-  std::vector<kernel_touch> managed{};  ///< ranges that must be on the device, moved there before or while it runs
+  std::vector<kernel_touch> managed{};  ///< ranges that are moved to the device, before or while the work runs
   bool faults_inside = false;
   bool pageable = false;  ///< staged through the driver's buffers: the host waits
   const void* source = nullptr;
   const void* destination = nullptr;
   std::uint64_t bytes = 0;
-  std::vector<const void*> names{};  ///< addresses that it reads or writes, for a graph's definition
+  std::vector<const void*> names{};  ///< addresses that the work reads or writes, for a graph's definition
   const kernel_definition* kernel = nullptr;
   std::function<void()> run{};
   /// Writes the record of the work: its call, its times, its stream, and its graph node (0 if none).

@@ -1,5 +1,5 @@
-// CUPTI activity records: what the device did and when. CUPTI fills our buffers and returns them on our flush thread or
-// on its own worker thread, never inside one of the program's calls.
+// CUPTI activity records: the device's work and its times. CUPTI fills our buffers and returns them on our flush thread
+// or on its own worker thread, never inside one of the program's calls.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ std::atomic<std::uint64_t> completed{0};
 
 // --- buffers ---------------------------------------------------------------------------------------------------------
 
-/// Small, because CUPTI returns a buffer only when all its records are complete: a long kernel then delays few others.
+/// Small, because CUPTI returns a buffer only when all its records are complete: so a long kernel delays few other
+/// records.
 constexpr std::size_t buffer_bytes = 64 * 1024;
 constexpr unsigned buffer_count = 512;
 
@@ -110,7 +111,7 @@ direction direction_of(std::uint8_t copy_kind) {
   }
 }
 
-/// The members that both kinds of copy records have, under the same names.
+/// The members that the records of copies and of peer copies have in common.
 struct copy_details {
   std::uint32_t device, peer;
   direction way;
@@ -118,7 +119,8 @@ struct copy_details {
   std::uint32_t copies = 1;
 };
 
-/// A record cut off by a GPU fault or by the last flush has no times. Its work is not done and stays outstanding.
+/// False for a record that was returned incomplete, because of a GPU fault or the last flush. Its work is not done and
+/// stays outstanding.
 template <class Prefix>
 bool has_times(const Prefix& in) {
   return in.start != 0;
@@ -127,12 +129,12 @@ bool has_times(const Prefix& in) {
 template <class Prefix>
 void deliver_copy(const Prefix& in, const copy_details& details) {
   if (!has_times(in)) return;
-  collector::copy_record out{};
+  ring::copy_record out{};
   out.header.time = in.start;
-  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
+  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? ring::flag_asynchronous : 0U;
   out.end = in.end;
   out.bytes = in.bytes;
-  out.stream = collector::stream_key(in.context, in.stream);
+  out.stream = ring::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
   out.device = details.device;
   out.peer = details.peer;
@@ -147,7 +149,7 @@ void deliver_copy(const Prefix& in, const copy_details& details) {
 }
 
 void on_copy(const layout::memcpy_prefix& in, const std::uint8_t* record, std::size_t size) {
-  copy_details details{in.device, collector::no_device, direction_of(in.copy_kind)};
+  copy_details details{in.device, ring::no_device, direction_of(in.copy_kind)};
   if (in.channel_type != 0) details.channel = in.channel + 1;
   if (cupti_version >= layout::copy_count_version && size >= layout::copy_count_offset + sizeof(std::uint64_t)) {
     std::uint64_t count = 0;
@@ -160,18 +162,18 @@ void on_copy(const layout::memcpy_prefix& in, const std::uint8_t* record, std::s
 void on_record(const layout::memcpy_peer_prefix& in) {
   // A peer copy may stay within one device: cuMemcpyPeer accepts equal devices.
   const bool within = in.destination_device == in.source_device;
-  deliver_copy(in, {in.destination_device, within ? collector::no_device : in.source_device,
+  deliver_copy(in, {in.destination_device, within ? ring::no_device : in.source_device,
                     within ? direction::d2d : direction::p2p});
 }
 
 void on_record(const layout::memset_prefix& in) {
   if (!has_times(in)) return;
-  collector::memset_record out{};
+  ring::memset_record out{};
   out.header.time = in.start;
-  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0 ? collector::flag_asynchronous : 0U;
+  out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0 ? ring::flag_asynchronous : 0U;
   out.end = in.end;
   out.bytes = in.bytes;
-  out.stream = collector::stream_key(in.context, in.stream);
+  out.stream = ring::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
   out.value = in.value;
   out.device = in.device;
@@ -183,11 +185,11 @@ void on_record(const layout::memset_prefix& in) {
 
 void on_record(const layout::kernel_prefix& in) {
   if (!has_times(in)) return;
-  collector::kernel_record out{};
+  ring::kernel_record out{};
   out.header.time = in.start;
   out.end = in.end;
-  out.name = collector::intern(in.name);
-  out.stream = collector::stream_key(in.context, in.stream);
+  out.name = ring::intern(in.name);
+  out.stream = ring::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
   out.device = in.device;
   out.correlation = in.correlation;
@@ -206,28 +208,27 @@ void on_record(const layout::graph_trace_prefix& in) {
   if (!has_times(in)) return;
   static std::atomic<bool> reported{false};
   if (!reported.exchange(true)) {
-    collector::message(
-        raw(severity::info),
-        "graph launches are recorded as one interval each: the kernels and copies inside are not listed; "
-        "--graphs node records each of them, at a price");
+    ring::message(raw(severity::info),
+                  "graph launches are recorded as one interval each: the kernels and copies inside are not listed; "
+                  "--graphs node records each of them, at a cost");
   }
-  collector::graph_launch_record out{};
+  ring::graph_launch_record out{};
   out.header.time = in.start;
   out.end = in.end;
   out.graph = graph_of_launch(in.correlation);
-  if (out.graph == 0) out.graph = in.graph | collector::foreign_graph_bit;
-  out.stream = collector::stream_key(in.context, in.stream);
+  if (out.graph == 0) out.graph = in.graph | ring::foreign_graph_bit;
+  out.stream = ring::stream_key(in.context, in.stream);
   out.device = in.device;
   out.correlation = in.correlation;
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
 
-/// Problems with managed memory, counted since the start; recorded as counters, one per device.
+/// A kind of problem with managed memory. Its occurrences since the start are recorded as counters, one per device.
 struct trouble {
   std::uint32_t kind;
   const char* name;
-  bool counts_itself;  ///< The record's value is a count; otherwise each record counts as one.
+  bool counts_itself;  ///< True if the record's value is a count; otherwise each record counts as 1.
   std::atomic<std::uint64_t> totals[max_devices + 1];
 };
 trouble troubles[] = {
@@ -244,21 +245,21 @@ void count_trouble(const layout::migration_prefix& in) {
     // Thrashing concerns several devices, and a CPU page fault concerns none.
     const bool of_device = in.counter_kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT ||
                            in.counter_kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING;
-    const std::uint32_t device = of_device && in.source < max_devices ? in.source : collector::no_device;
-    const std::uint32_t place = device == collector::no_device ? max_devices : device;
+    const std::uint32_t device = of_device && in.source < max_devices ? in.source : ring::no_device;
+    const std::uint32_t place = device == ring::no_device ? max_devices : device;
     const std::uint64_t count = t.counts_itself ? in.value : 1;
     const std::uint64_t before = t.totals[place].fetch_add(count, std::memory_order_relaxed);
     const std::uint64_t key = 0x556d'0000'0000'0000U | (std::uint64_t{t.kind} << 32) | place;
     if (before == 0) {
-      collector::counter_record definition{};
+      ring::counter_record definition{};
       definition.header.time = in.start;
       definition.counter = key;
-      definition.name = collector::intern(t.name);
+      definition.name = ring::intern(t.name);
       definition.unit = static_cast<std::uint32_t>(counter_unit::none);
       definition.device = device;
       deliver(definition);
     }
-    collector::counter_value_record out{};
+    ring::counter_value_record out{};
     out.header.time = in.start;
     out.counter = key;
     out.value = static_cast<double>(before + count);
@@ -267,7 +268,7 @@ void count_trouble(const layout::migration_prefix& in) {
 }
 
 void on_record(const layout::migration_prefix& in) {
-  collector::migration_record out{};
+  ring::migration_record out{};
   out.header.time = in.start;
   out.end = in.end;
   out.bytes = in.value;
@@ -307,7 +308,7 @@ void on_record(const layout::migration_prefix& in) {
   deliver(out);
 }
 
-// --- a buffer comes back ---------------------------------------------------------------------------------------------
+// --- returned buffers ------------------------------------------------------------------------------------------------
 
 template <class Prefix>
 void decode(const std::uint8_t* record) {
@@ -323,7 +324,8 @@ void decode(const std::uint8_t* record, void (*found)(const Prefix&) noexcept) {
   found(prefix);
 }
 
-/// `size` is the distance to the next record. A record shorter than the prefix that we read of its kind is invalid.
+/// Processes one record. `size` is the distance to the next record; a record shorter than the prefix of its kind is
+/// invalid.
 void dispatch(const std::uint8_t* record, std::size_t size) {
   std::uint32_t kind = 0;
   if (size < sizeof kind) return;
@@ -352,7 +354,7 @@ void dispatch(const std::uint8_t* record, std::size_t size) {
     case layout::kind_nvlink:
       return decode(record, peer_link_found);
     default:
-      return;  // Not requested, or newer than this version.
+      return;  // A kind that we did not request, or that this version does not know.
   }
 }
 
@@ -360,8 +362,8 @@ void report_dropped() {
   std::size_t dropped = 0;
   if (cupti.dropped_records == nullptr || cupti.dropped_records(nullptr, 0, &dropped) != CUPTI_SUCCESS || dropped == 0)
     return;
-  collector::loss_record out{};
-  out.header.time = collector::monotonic_now();
+  ring::loss_record out{};
+  out.header.time = ring::monotonic_now();
   out.end = out.header.time;
   out.events = dropped;
   deliver(out);
@@ -375,7 +377,7 @@ bool is_ours(const std::uint8_t* buffer) {
 }
 
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
-  // Not our buffer: from a profiler that had CUPTI's records before us.
+  // Not our buffer: it belongs to a profiler that had CUPTI's records before us.
   if (buffer == nullptr || !is_ours(buffer)) return;
   if (valid > buffer_bytes) valid = buffer_bytes;
   const auto inside = [&](const std::uint8_t* at) { return at >= buffer && at < buffer + valid; };
@@ -394,7 +396,7 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
   report_dropped();
 }
 
-std::uint64_t CUPTIAPI timestamp() { return collector::monotonic_now(); }
+std::uint64_t CUPTIAPI timestamp() { return ring::monotonic_now(); }
 
 void enable(CUpti_ActivityKind kind, const char* what) {
   const CUptiResult result = cupti.activity_enable(kind);
@@ -403,7 +405,7 @@ void enable(CUpti_ActivityKind kind, const char* what) {
   if (cupti.result_string != nullptr) cupti.result_string(result, &reason);
   char text[256];
   snprintf(text, sizeof text, "CUPTI does not record %s: %s", what, reason == nullptr ? "no reason given" : reason);
-  collector::message(raw(severity::warning), text);
+  ring::message(raw(severity::warning), text);
 }
 
 }  // namespace
@@ -435,15 +437,15 @@ namespace {
 std::atomic<bool> delivers{false};
 
 bool register_buffers() {
-  // Set the clock first: records begun before would be on another clock.
+  // Set the clock before enabling records; otherwise the first records would be on another clock.
   if (options.clock) cupti.register_timestamp(timestamp);
   promise_zeroed_buffers(true);
   if (cupti.register_callbacks(buffer_requested, buffer_completed) == CUPTI_SUCCESS) {
     delivers.store(true);
     return true;
   }
-  collector::message(raw(severity::warning),
-                     "CUPTI takes no activity buffers: copies, memsets and kernels have no device times");
+  ring::message(raw(severity::warning),
+                "CUPTI rejects activity buffers: copies, memsets and kernels have no device times");
   return false;
 }
 
@@ -484,7 +486,7 @@ void resume_activity() noexcept {
 
 void start_migrations(std::uint32_t device) noexcept {
   if (cupti.configure_migrations == nullptr || !options.migrations) return;
-  // Transfers first: a driver may lack the others or refuse to count them.
+  // Transfers first, because a driver may lack the other counters or refuse to enable them.
   constexpr CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
@@ -517,7 +519,7 @@ void managed_memory_used(std::uint32_t device) noexcept {
   char why[256];
   if (!opened.exchange(true)) {
     if (!open_libraries(getenv(cupti_path_variable), why, sizeof why)) {
-      collector::message(raw(severity::warning), why);
+      ring::message(raw(severity::warning), why);
     } else {
       register_buffers();
     }
@@ -526,7 +528,7 @@ void managed_memory_used(std::uint32_t device) noexcept {
 }
 
 void restart_activity() noexcept {
-  // Buffers that CUPTI had when the other profiler came are not reused: CUPTI may still write to them.
+  // Buffers that CUPTI held when the other profiler took over are not reused: CUPTI may still write to them.
   start_activity();
   for (const context_entry& context : contexts) {
     if (context.state.load(std::memory_order_acquire) == context_entry::alive) start_migrations(context.device.load());

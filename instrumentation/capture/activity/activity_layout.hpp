@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// For each kind of CUPTI activity record that we read: the layout of the record's first bytes (its "prefix"). CUPTI
-/// extends records at the end only, so one layout serves all versions from `oldest_version` on. The prefixes are the
+/// extends records only at the end, so one layout fits all versions from `oldest_version` on. The prefixes are the
 /// same in CUDA 12.0 (CUpti_ActivityKernel9, Memcpy5, MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and 13.0
 /// (Kernel10, Memcpy6, MemcpyPtoP4, Memset4, UnifiedMemoryCounter3, Device5). A test compares them with CUPTI's header.
 namespace sluice::capture::layout {

@@ -21,36 +21,36 @@ using namespace trace;
 struct timed {
   enum state_value : std::uint32_t { unused, claimed, armed };
   std::atomic<std::uint32_t> state{unused};
-  std::uint32_t round = 0;  ///< Of its context's anchor.
+  std::uint32_t round = 0;  ///< Round of the context's anchor when the copy began.
   CUevent before = nullptr;
   CUevent after = nullptr;
-  std::uint64_t called = 0;  ///< CLOCK_MONOTONIC
+  std::uint64_t called = 0;  ///< Time of the call, on CLOCK_MONOTONIC.
   bool is_memset = false;
-  bool waited = false;  ///< The call returned after the copy: `copy.end` is known, `after` is not recorded.
-  collector::copy_record copy{};
-  collector::memset_record fill{};
+  bool waited = false;  ///< True if the call waits for the copy: its return is `copy.end`; `after` is not recorded.
+  ring::copy_record copy{};
+  ring::memset_record fill{};
 };
 
-/// Relates the device's clock to ours: an event recorded while we watched. Renewed every second, because the clocks
-/// drift and the driver returns intervals as float milliseconds.
+/// An event whose host time is known; relates the device's clock to the host's. Renewed every second, because the
+/// clocks drift and the driver returns intervals as float milliseconds.
 struct anchor {
   CUevent event = nullptr;
-  std::uint64_t time = 0;  ///< CLOCK_MONOTONIC
+  std::uint64_t time = 0;  ///< When the event completed, on CLOCK_MONOTONIC.
 };
 
 constexpr unsigned timed_slots = 2048;
 constexpr unsigned anchors_kept = 4;
 
 /// State of one context. Events are destroyed with their context, so the state of a destroyed context is dropped.
-struct clockwork {
-  std::atomic<std::uint32_t> context{0};  ///< Its number; 0 if unused.
-  std::atomic<std::uint32_t> round{0};    ///< 0: no anchor yet; afterwards changed by the flush thread only.
+struct clock_sync_state {
+  std::atomic<std::uint32_t> context{0};  ///< The context's number; 0 if this object is unused.
+  std::atomic<std::uint32_t> round{0};    ///< 0: no anchor yet. Once set, only the flush thread changes it.
   CUstream stream = nullptr;
   anchor anchors[anchors_kept];
   std::atomic<std::uint32_t> next{0};
   timed slots[timed_slots];
 };
-clockwork clockworks[max_contexts];
+clock_sync_state clock_sync_states[max_contexts];
 gate beginning;
 
 /// Per thread: the copy being timed, and the budget for small copies.
@@ -63,19 +63,20 @@ SLUICE_THREAD_LOCAL thread_times mine{};
 
 // --- anchors ---------------------------------------------------------------------------------------------------------
 
-/// Times an event in an empty stream: takes the middle of a few microseconds. Returns false if it takes too long.
-bool drop(clockwork& clock, anchor& at) {
+/// Records an event in an empty stream and sets its time to the midpoint of the few microseconds that this takes.
+/// Returns false if it takes too long.
+bool drop(clock_sync_state& clock, anchor& at) {
   constexpr std::uint64_t timeout_ns = 2'000'000, good_ns = 10'000;
   constexpr int tries = 4;
   if (at.event == nullptr && driver.create_event(&at.event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return false;
   for (int i = 0; i < tries; ++i) {
-    const std::uint64_t begin = collector::monotonic_now();
+    const std::uint64_t begin = ring::monotonic_now();
     if (driver.record_event(at.event, clock.stream) != CUDA_SUCCESS) return false;
     std::uint64_t end = begin;
     CUresult result = CUDA_ERROR_NOT_READY;
     while (result == CUDA_ERROR_NOT_READY && end - begin < timeout_ns) {
       result = driver.event_state(at.event);
-      end = collector::monotonic_now();
+      end = ring::monotonic_now();
     }
     if (result != CUDA_SUCCESS) return false;
     at.time = begin + (end - begin) / 2;
@@ -85,9 +86,9 @@ bool drop(clockwork& clock, anchor& at) {
 }
 
 /// The state of a context; null if there is none. If `may_make`, the first caller creates it, in the current context.
-clockwork* of_context(std::uint32_t context, bool may_make) {
+clock_sync_state* of_context(std::uint32_t context, bool may_make) {
   if (context == 0) return nullptr;
-  for (clockwork& clock : clockworks) {
+  for (clock_sync_state& clock : clock_sync_states) {
     const std::uint32_t owner = clock.context.load(std::memory_order_acquire);
     if (owner == context) return clock.round.load(std::memory_order_acquire) != 0 ? &clock : nullptr;
     if (owner != 0) continue;
@@ -104,7 +105,7 @@ clockwork* of_context(std::uint32_t context, bool may_make) {
   return nullptr;
 }
 
-// --- what it is ------------------------------------------------------------------------------------------------------
+// --- classification --------------------------------------------------------------------------------------------------
 
 bool begins_with(const char* text, const char* with) { return strncmp(text, with, strlen(with)) == 0; }
 
@@ -115,7 +116,7 @@ bool is_device_memory(std::uint64_t address) {
          type != CU_MEMORYTYPE_HOST;
 }
 
-direction direction_of(const char* name, const work& w) {
+direction direction_of(const char* name, const gpu_work& w) {
   constexpr std::size_t prefix = sizeof "cuMemcpy" - 1;
   const char* way = name + prefix;
   const bool from_host = begins_with(way, "Hto");
@@ -131,10 +132,9 @@ direction direction_of(const char* name, const work& w) {
   return destination ? direction::h2d : direction::h2h;
 }
 
-void describe(const call& c, const work& w, timed& t) {
+void describe(const call& c, const gpu_work& w, timed& t) {
   const bool asynchronous = strstr(c.entry->name, "Async") != nullptr;
-  const std::uint32_t flags =
-      collector::flag_estimated | (asynchronous ? std::uint32_t{collector::flag_asynchronous} : 0U);
+  const std::uint32_t flags = ring::flag_estimated | (asynchronous ? std::uint32_t{ring::flag_asynchronous} : 0U);
   t.is_memset = begins_with(c.entry->name, "cuMemset");
   if (t.is_memset) {
     t.waited = false;
@@ -156,7 +156,7 @@ void describe(const call& c, const work& w, timed& t) {
   t.copy.bytes = w.bytes;
   t.copy.stream = c.stream(w.stream);
   t.copy.device = c.device();
-  t.copy.peer = collector::no_device;
+  t.copy.peer = ring::no_device;
   t.copy.correlation = c.correlation();
   t.copy.direction = raw(way);
   t.copy.copies = w.copies;
@@ -183,20 +183,20 @@ void send(timed& t, std::uint64_t begin, std::uint64_t end) {
   pending.delivered(correlation, stream);
 }
 
-/// Records a copy that was not timed: as if it ran during its call, but no faster than any link. This is close for
+/// Records an untimed copy as if it ran during its call, but no faster than the fastest link. This is accurate for
 /// small copies, whose calls take about as long as the copy.
-[[gnu::noinline]] void send_untimed(const call& c, const work& w) {
-  constexpr std::uint64_t most_bytes_per_ns = 64;
+[[gnu::noinline]] void send_untimed(const call& c, const gpu_work& w) {
+  constexpr std::uint64_t max_bytes_per_ns = 64;
   timed untimed;
   describe(c, w, untimed);
-  const std::uint64_t now = collector::monotonic_now();
-  const std::uint64_t soonest = mine.called + w.bytes / most_bytes_per_ns;
+  const std::uint64_t now = ring::monotonic_now();
+  const std::uint64_t soonest = mine.called + w.bytes / max_bytes_per_ns;
   const auto emit = [&](auto& record) {
-    record.header.flags &= ~std::uint32_t{collector::flag_estimated};
-    record.header.flags |= collector::flag_inferred | collector::flag_monotonic;
+    record.header.flags &= ~std::uint32_t{ring::flag_estimated};
+    record.header.flags |= ring::flag_inferred | ring::flag_monotonic;
     record.header.time = mine.called;
     record.end = now > soonest ? now : soonest;
-    collector::emit(record);
+    ring::emit(record);
   };
   if (untimed.is_memset) {
     emit(untimed.fill);
@@ -221,7 +221,7 @@ bool may_time(std::uint64_t bytes) {
   return true;
 }
 
-timed* claim(clockwork& clock) {
+timed* claim(clock_sync_state& clock) {
   timed& t = clock.slots[clock.next.fetch_add(1, std::memory_order_relaxed) % timed_slots];
   std::uint32_t expected = timed::unused;
   if (!t.state.compare_exchange_strong(expected, timed::claimed, std::memory_order_acquire)) return nullptr;
@@ -235,22 +235,22 @@ timed* claim(clockwork& clock) {
 
 // --- reading ---------------------------------------------------------------------------------------------------------
 
-/// The time at which `event` occurred; 0 if the driver does not say.
+/// The time at which `event` completed; 0 if the driver does not report it.
 std::uint64_t time_of(const anchor& since, CUevent event) {
   float milliseconds = 0;
   if (driver.elapsed(&milliseconds, since.event, event) != CUDA_SUCCESS) return 0;
   return since.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
 }
 
-/// Returns true when the copy has been handled, with or without times.
-bool finish(const clockwork& clock, timed& t, bool last) {
+/// Records a copy if it has ended, or in any case if `last`. Returns true if the copy needs no further handling.
+bool finish(const clock_sync_state& clock, timed& t, bool last) {
   const CUresult result = driver.event_state(t.waited ? t.before : t.after);
   if (result == CUDA_ERROR_NOT_READY && !last) return false;
   const anchor& since = clock.anchors[t.round % anchors_kept];
   std::uint64_t begin = result == CUDA_SUCCESS ? time_of(since, t.before) : 0;
   std::uint64_t end = t.waited ? t.copy.end : 0;
   if (begin != 0 && !t.waited) end = time_of(since, t.after);
-  // The anchor may be a few microseconds off. Nothing can have run before it was requested.
+  // The anchor's time may be wrong by a few microseconds, but no copy can have started before its call.
   const std::uint64_t early = begin < t.called ? t.called - begin : 0;
   begin += early;
   if (end != 0 && !t.waited) end += early;
@@ -260,7 +260,7 @@ bool finish(const clockwork& clock, timed& t, bool last) {
   return true;
 }
 
-void collect(clockwork& clock, CUcontext context, bool last) {
+void collect(clock_sync_state& clock, CUcontext context, bool last) {
   bool any = false;
   for (timed& t : clock.slots) {
     if (t.state.load(std::memory_order_acquire) != timed::armed) continue;
@@ -271,7 +271,7 @@ void collect(clockwork& clock, CUcontext context, bool last) {
   if (!any) return;
   constexpr std::uint64_t fresh_ns = 1'000'000'000;
   const std::uint32_t round = clock.round.load(std::memory_order_relaxed);
-  const bool stale = collector::monotonic_now() - clock.anchors[round % anchors_kept].time > fresh_ns;
+  const bool stale = ring::monotonic_now() - clock.anchors[round % anchors_kept].time > fresh_ns;
   if (!last && stale && drop(clock, clock.anchors[(round + 1) % anchors_kept])) {
     clock.round.store(round + 1, std::memory_order_release);
   }
@@ -279,8 +279,8 @@ void collect(clockwork& clock, CUcontext context, bool last) {
   driver.pop_context(&popped);
 }
 
-/// Drops a context's state; its events are gone. Copies still in progress will get no end.
-void forget(clockwork& clock) {
+/// Drops the state of a destroyed context, whose events no longer exist. Copies still in progress get no end.
+void forget(clock_sync_state& clock) {
   clock.round.store(0);
   for (timed& t : clock.slots) {
     if (t.state.load(std::memory_order_acquire) == timed::armed) {
@@ -297,22 +297,22 @@ void forget(clockwork& clock) {
 }  // namespace
 
 namespace {
-/// During a capture: true if events may be recorded in this stream. Not if it is captured itself. Not in the legacy
-/// default stream: it waits for all blocking streams, also the captured one, and would end that capture.
+/// During a capture: true if events may be recorded in this stream. False if the stream itself is captured, and for the
+/// legacy default stream: it waits for all blocking streams, including the captured one, and would end that capture.
 bool is_beside(const call& c, CUstream stream) {
   const bool legacy = stream == CU_STREAM_LEGACY || (stream == nullptr && !c.per_thread);
   return !legacy && captured_graph(c, stream) == 0;
 }
 }  // namespace
 
-void begin(const call& c, const work& w) noexcept {
+void begin(const call& c, const gpu_work& w) noexcept {
   mine.current = nullptr;
-  mine.called = collector::monotonic_now();
+  mine.called = ring::monotonic_now();
   const bool capturing = captures.load(std::memory_order_relaxed) > 0;
   if (!may_time(w.bytes) || (capturing && !is_beside(c, w.stream))) return;
   // Our own calls then use relaxed mode (entry_points.cpp), so creating or recording an event does not harm captures of
-  // other streams. Creating a clockwork waits, so that is postponed until there is no capture.
-  clockwork* const clock = of_context(c.context(), !capturing);
+  // other streams. Creating a context's state waits, so that is postponed until there is no capture.
+  clock_sync_state* const clock = of_context(c.context(), !capturing);
   timed* const t = clock == nullptr ? nullptr : claim(*clock);
   if (t == nullptr) return;
   t->round = clock->round.load(std::memory_order_acquire);
@@ -324,7 +324,7 @@ void begin(const call& c, const work& w) noexcept {
   mine.current = t;
 }
 
-void end(const call& c, const work& w) noexcept {
+void end(const call& c, const gpu_work& w) noexcept {
   timed* const t = mine.current;
   mine.current = nullptr;
   if (t == nullptr) {
@@ -336,7 +336,7 @@ void end(const call& c, const work& w) noexcept {
     return;
   }
   describe(c, w, *t);
-  if (t->waited) t->copy.end = collector::monotonic_now();
+  if (t->waited) t->copy.end = ring::monotonic_now();
   if (!t->waited && driver.record_event(t->after, named(c, w.stream)) != CUDA_SUCCESS) {
     send(*t, t->called, 0);
     t->state.store(timed::unused, std::memory_order_release);
@@ -346,7 +346,7 @@ void end(const call& c, const work& w) noexcept {
 }
 
 void collect(bool last) noexcept {
-  for (clockwork& clock : clockworks) {
+  for (clock_sync_state& clock : clock_sync_states) {
     const std::uint32_t id = clock.context.load(std::memory_order_acquire);
     if (id == 0) continue;
     const context_entry* there = nullptr;

@@ -7,15 +7,15 @@
 /// Sending of records from the recorder's and CUPTI's own threads, which may wait for space in the ring.
 namespace sluice::capture {
 
-/// Waits until the ring has `bytes` free, at most 0.2 s. After a timeout, no call waits for one second.
+/// Waits until the ring has `bytes` free, at most 0.2 s. For one second after a timeout, calls do not wait.
 void wait_for_room(std::size_t bytes) noexcept;
 
 /// Sends a record whose times are CLOCK_MONOTONIC.
 template <class Record>
 void deliver(Record record) noexcept {
-  record.header.flags |= collector::flag_monotonic;
+  record.header.flags |= ring::flag_monotonic;
   wait_for_room(sizeof record);
-  collector::emit(record);
+  ring::emit(record);
 }
 
 }  // namespace sluice::capture

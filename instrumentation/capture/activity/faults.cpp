@@ -15,12 +15,13 @@ namespace {
 
 constexpr std::uint32_t kept_launches = 8;
 
-/// Written by its thread, read by the thread that sees a fault. A reader skips a launch that is being written.
+/// A launch, written by its own thread and read by the thread that detects a fault. A reader skips a launch that is
+/// being written.
 struct launch_note {
   std::atomic<std::uint64_t> time{0};  ///< 0 while the other members are being written.
   std::atomic<std::uint64_t> name{0};
   std::atomic<std::uint64_t> stream{0};   ///< The driver's handle.
-  std::atomic<std::uint64_t> context{0};  ///< CUPTI's number; top bit: stream 0 is the thread's own.
+  std::atomic<std::uint64_t> context{0};  ///< CUPTI's number; top bit: stream 0 means the thread's own stream.
 };
 struct alignas(64) launch_trail {
   std::atomic<std::uint32_t> count{0};
@@ -28,7 +29,7 @@ struct alignas(64) launch_trail {
 };
 constexpr std::uint64_t per_thread_bit = std::uint64_t{1} << 63;
 
-/// Further threads share these trails, so that their last launches are mixed.
+/// Further threads share these trails; their last launches are then mixed.
 constexpr std::uint32_t trail_count = 64;
 launch_trail trails[trail_count];
 std::atomic<std::uint32_t> next_trail{0};
@@ -37,10 +38,10 @@ SLUICE_THREAD_LOCAL launch_trail* own_trail = nullptr;
 struct launch_seen {
   std::uint64_t time, name, stream;
 };
-constexpr std::size_t most_launches = 16;
+constexpr std::size_t max_launches = 16;
 
 /// The last launches of `context`, newest first.
-std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (&seen)[most_launches]) {
+std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (&seen)[max_launches]) {
   std::size_t count = 0;
   for (const launch_trail& trail : trails) {
     for (const launch_note& note : trail.launches) {
@@ -50,10 +51,10 @@ std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (
       std::atomic_thread_fence(std::memory_order_acquire);
       if (time == 0 || note.time.load(std::memory_order_relaxed) != time) continue;
       if (context != 0 && static_cast<std::uint32_t>(where) != context) continue;
-      if (count == most_launches && one.time <= seen[most_launches - 1].time) continue;
+      if (count == max_launches && one.time <= seen[max_launches - 1].time) continue;
       one.stream =
           stream_key_of(handle, context, reinterpret_cast<CUstream>(one.stream), (where & per_thread_bit) != 0);
-      std::size_t at = count < most_launches ? count++ : most_launches - 1;
+      std::size_t at = count < max_launches ? count++ : max_launches - 1;
       for (; at > 0 && seen[at - 1].time < one.time; --at) seen[at] = seen[at - 1];
       seen[at] = one;
     }
@@ -66,7 +67,7 @@ std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (
 std::atomic<std::uint32_t> faulted[max_contexts];  ///< Context numbers; 0 is a free slot.
 std::atomic<bool> any_fault{false};
 
-/// Returns false if it is already there, or if there is no space left.
+/// Adds a context to `faulted`. Returns false if it is already there, or if there is no space left.
 bool enter(std::uint32_t context) {
   for (std::atomic<std::uint32_t>& slot : faulted) {
     std::uint32_t found = slot.load();
@@ -76,7 +77,7 @@ bool enter(std::uint32_t context) {
   return false;
 }
 
-/// True if the failure of the call that this thread is leaving has been recorded.
+/// True if the failure of this thread's current call has been recorded.
 SLUICE_THREAD_LOCAL bool failure_reported = false;
 
 struct sighting {
@@ -90,9 +91,9 @@ void report(const sighting& s) {
   // A call may have no context, for example if its context was destroyed.
   if (!enter(s.context == 0 ? ~std::uint32_t{0} : s.context)) return;
   any_fault.store(true, std::memory_order_release);
-  launch_seen seen[most_launches];
+  launch_seen seen[max_launches];
   const std::size_t count = last_launches(s.context, s.handle, seen);
-  collector::fault_record out{};
+  ring::fault_record out{};
   out.header.time = s.time;
   out.end = s.end;
   out.name = s.name;
@@ -102,7 +103,7 @@ void report(const sighting& s) {
   out.correlation = s.correlation;
   out.count = count;
   static_assert(sizeof(launch_seen) == 3 * sizeof(std::uint64_t));
-  collector::emit_with(&out.header, collector::record_type::fault, sizeof out, &seen[0].time, 3 * count);
+  ring::emit_with(&out.header, ring::record_type::fault, sizeof out, &seen[0].time, 3 * count);
   wake_flushing();
 }
 
@@ -131,7 +132,7 @@ void note_failure(const call& c, std::uint64_t stream) noexcept {
 }
 
 void call_failed(const call& c, std::uint64_t stream) {
-  collector::api_call_record out{};
+  ring::api_call_record out{};
   out.header.time = c.begin;
   out.end = c.now;
   out.name = c.name;
@@ -139,7 +140,7 @@ void call_failed(const call& c, std::uint64_t stream) {
   out.status = c.result;
   out.correlation = c.correlation();
   out.context = c.context();
-  collector::emit(out);
+  ring::emit(out);
   note_failure(c, stream);
 }
 
@@ -149,10 +150,10 @@ void leave_failed(const call& c, edge_function exit) {
   if (!failure_reported) call_failed(c, 0);
 }
 
-void note_answer(std::uint32_t context_id, CUcontext context, CUresult answer) noexcept {
-  if (!trace::is_gpu_fault(answer)) return;
-  const std::uint64_t now = collector::now();
-  report({now, now, collector::intern("the recorder (cuMemGetInfo)"), 0, context, context_id, 0, answer});
+void note_result(std::uint32_t context_id, CUcontext context, CUresult result) noexcept {
+  if (!trace::is_gpu_fault(result)) return;
+  const std::uint64_t now = ring::now();
+  report({now, now, ring::intern("the recorder (cuMemGetInfo)"), 0, context, context_id, 0, result});
 }
 
 bool has_faulted() noexcept { return any_fault.load(std::memory_order_acquire); }

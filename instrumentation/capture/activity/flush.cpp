@@ -1,5 +1,5 @@
-// The flush thread. Every 50 ms it collects finished activity records, writes the watermark up to which device times
-// are complete, and samples the driver's memory figures. All signals are blocked in it.
+// The flush thread. Every 50 ms it collects finished activity records, writes the watermark (the time up to which
+// device times are complete), and samples the driver's memory use. It blocks all signals.
 
 #include <errno.h>
 #include <pthread.h>
@@ -63,8 +63,9 @@ std::size_t attribute(CUpti_ActivityAttribute which) {
 
 /// Device memory that CUPTI allocates when a context is created: a number of buffers of each kind (3.2 MB for kernels
 /// and copies, 8 MB for kernels launched by kernels, 16 MB for graphs launched by kernels; three of each). Measured on
-/// an H200: 78.0 and 84.0 MiB more than bare, 77.8 by this formula. Reducing the last two sizes by their attributes
-/// changed only what CUPTI reports, so they are left alone. An estimate: under load CUPTI allocates a few more.
+/// an H200: 78.0 and 84.0 MiB more than without CUPTI; the formula gives 77.8. Reducing the last two sizes by their
+/// attributes changed only the values that CUPTI reports, so they are not changed. This is an estimate: under load,
+/// CUPTI allocates a few more buffers.
 std::uint64_t recorder_bytes() {
   if (!cupti_delivers()) return 0;
   static const std::uint64_t bytes = [] {
@@ -85,21 +86,21 @@ void sample_device(const context_entry& context, std::uint64_t time) {
   const CUresult result = driver.memory_info(&free, &total);
   CUcontext popped = nullptr;
   driver.pop_context(&popped);
-  note_answer(context.id.load(), context.handle.load(), result);
+  note_result(context.id.load(), context.handle.load(), result);
   device_sample& last = last_sample[device];
   if (result != CUDA_SUCCESS || (free == last.free && total == last.total)) return;
   last = {free, total};
-  collector::device_memory_record out{};
+  ring::device_memory_record out{};
   out.header.time = time;
-  out.header.flags = collector::flag_sampled;
+  out.header.flags = ring::flag_sampled;
   out.free_bytes = free;
   out.total_bytes = total;
   out.recorder_bytes = recorder_bytes();
   out.device = device;
-  collector::emit(out);
+  ring::emit(out);
 }
 
-/// Call with the gate held. `time`: that of the record; 0: now.
+/// Samples one pool. Call with the gate held. `time`: time of the record; 0: now.
 void sample_pool_entry(pool_entry& pool, trace::pool_operation operation, std::uint64_t time = 0) {
   const std::uint64_t handle = pool.handle.load(std::memory_order_acquire);
   if (handle == 0 || driver.pool_attribute == nullptr) return;
@@ -115,15 +116,15 @@ void sample_pool_entry(pool_entry& pool, trace::pool_operation operation, std::u
   driver.pool_attribute(driver_handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
   pool.reserved = reserved;
   pool.used = used;
-  collector::pool_state_record out{};
-  out.header.time = time != 0 ? time : collector::now();
-  out.header.flags = collector::flag_sampled;
+  ring::pool_state_record out{};
+  out.header.time = time != 0 ? time : ring::now();
+  out.header.flags = ring::flag_sampled;
   out.pool = handle;
   out.reserved_bytes = reserved;
   out.used_bytes = used;
   out.operation = raw(operation);
   out.threshold = threshold;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 /// Samples the memory held by a device's graphs.
@@ -142,26 +143,26 @@ void sample_graph_memory(std::uint32_t device, std::uint64_t time) {
     return;
   }
   last[device] = {used, reserved};
-  collector::pool_state_record out{};
+  ring::pool_state_record out{};
   out.header.time = time;
-  out.header.flags = collector::flag_sampled;
+  out.header.flags = ring::flag_sampled;
   out.pool = graph_pool(device);
   out.reserved_bytes = reserved;
   out.used_bytes = used;
   out.operation = raw(trace::pool_operation::sample);
-  collector::emit(out);
+  ring::emit(out);
 }
 
-/// Samples at once after an allocation or free; otherwise once a second, for the effect of other processes. All samples
-/// of a turn have the same time: what a pool has reserved is part of what the device has in use, not of what is
-/// untracked. A pool that grows meanwhile counts as grown, because pools are asked last.
+/// Samples immediately after an allocation or free, otherwise once a second, to see the effect of other processes. All
+/// samples of a turn have the same time, so that a pool's reserved memory is part of the device's used memory and does
+/// not count as untracked. Pools are queried last, so that growth of a pool in between is included.
 void sample(bool last) {
   constexpr int quiet_periods = 1000 / period_ms;
   static int periods = quiet_periods;
   if (!memory_changed.exchange(false) && !last && ++periods < quiet_periods) return;
   periods = 0;
   if (!sampler_gate.lock()) return;
-  const std::uint64_t time = collector::now();
+  const std::uint64_t time = ring::now();
   bool seen[max_devices] = {};
   for (const context_entry& context : contexts) {
     if (context.state.load(std::memory_order_acquire) != context_entry::alive) continue;
@@ -179,71 +180,72 @@ void sample(bool last) {
 
 constexpr unsigned warning = raw(trace::severity::warning);
 
-/// Detects a profiler that took CUPTI's records unnoticed by `other_profilers.cpp`. Signs: more work that the host has
-/// waited for lacks records than CUPTI could hold in our buffers; or no record has arrived for so long that a kernel is
-/// unlikely to have held them back.
+/// Detects a profiler that took CUPTI's records unnoticed by `other_profilers.cpp`. There are two signs: more records
+/// of work that the host has waited for are missing than fit into our buffers; or no record has arrived for so long
+/// that a running kernel is unlikely to be the cause.
 class rival_watch {
  public:
-  /// Call after each flush; `last` for the final, forced one.
-  void look(const pending_work::summary& owed, bool last) {
+  /// Call after each flush; `last` is true after the final, forced flush.
+  void check(const pending_work::summary& owed, bool last) {
     const buffer_counts now = count_buffers();
     const bool nothing_came = now.completed == completed_;
     looks_in_vain_ = nothing_came && owed.done >= few ? looks_in_vain_ + 1 : 0;
     completed_ = now.completed;
     if (reported_) return;
-    const std::uint64_t held = (now.requested - now.completed) * most_records;
+    const std::uint64_t held = (now.requested - now.completed) * max_records;
     const bool too_many = looks_in_vain_ >= 2 && owed.done > held;
-    const bool too_long = looks_in_vain_ >= most_looks_in_vain;
+    const bool too_long = looks_in_vain_ >= max_looks_in_vain;
     const bool none_at_the_end = last && nothing_came && owed.count >= few && !has_faulted();
     if (!too_many && !too_long && !none_at_the_end) return;
     reported_ = true;
-    collector::message(warning,
-                       "another profiler in this process has taken over CUPTI's activity records, or CUPTI has stopped "
-                       "delivering them: "
-                       "copies and kernels have no device times; allocations and calls are still recorded");
+    ring::message(warning,
+                  "another profiler in this process has taken over CUPTI's activity records, or CUPTI has stopped "
+                  "delivering them: "
+                  "copies and kernels have no device times; allocations and calls are still recorded");
   }
   [[nodiscard]] bool reported() const { return reported_; }
 
  private:
   static constexpr std::uint64_t few = 16;
-  static constexpr std::uint64_t most_records = 1024;  ///< In 64 KiB; the smallest record takes 56 bytes.
-  static constexpr int most_looks_in_vain = 10'000 / period_ms;
+  static constexpr std::uint64_t max_records = 1024;  ///< Per buffer of 64 KiB; the smallest record takes 56 bytes.
+  static constexpr int max_looks_in_vain = 10'000 / period_ms;
   std::uint64_t completed_ = 0;
   int looks_in_vain_ = 0;
   bool reported_ = false;
 };
 rival_watch rival;
 std::uint64_t stated = 0;
-constexpr int most_refusals = 20;
-int refusals = 0;  ///< Failed flushes in a row.
+constexpr int max_refusals = 20;
+int refusals = 0;  ///< Consecutive failed flushes.
 
-/// Writes a loss, with its time span: records outstanding while another profiler had them will never come.
+/// Writes a loss with its time span, because the records that another profiler has taken will never arrive.
 void report_gap(const char* outcome) {
-  collector::loss_record out{};
-  out.header.flags = collector::flag_monotonic;
+  ring::loss_record out{};
+  out.header.flags = ring::flag_monotonic;
   out.header.time = taken_since();
-  out.end = collector::monotonic_now();
+  out.end = ring::monotonic_now();
   out.events = pending.give_up();
-  collector::emit(out);
+  ring::emit(out);
   char text[256];
-  snprintf(text, sizeof text, "%s: %.1f s without device times, %llu calls whose work has none", outcome,
+  snprintf(text, sizeof text, "%s: %.1f s without device times, %llu calls without times for their work", outcome,
            static_cast<double>(out.end - out.header.time) / 1e9, static_cast<unsigned long long>(out.events));
-  collector::message(warning, text);
+  ring::message(warning, text);
 }
 
-/// While another profiler has the records, there is nothing to collect. Returns true once we have them again.
+/// Takes CUPTI's records back when the other profiler has stopped. Returns true once we have them again; until then,
+/// there is nothing to collect.
 bool take_back() {
   bool detached = false;
   if (!may_take_back(detached)) return false;
   if (detached) {
     if (!attach_again()) return false;
     // Allocations and frees in between were not seen; their number is unknown.
-    collector::loss_record out{};
-    out.header.flags = collector::flag_monotonic;
+    ring::loss_record out{};
+    out.header.flags = ring::flag_monotonic;
     out.header.time = taken_since();
-    out.end = collector::monotonic_now();
+    out.end = ring::monotonic_now();
     out.events = out.memory_events = 1;
-    collector::emit(out);
+    ring::emit(out);
   } else {
     // Records that the other profiler has not collected belong to it.
     cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -260,28 +262,29 @@ void flush(bool last) {
     if (last) report_gap("another profiler had CUPTI's records to the end");
     return;
   }
-  const std::uint64_t begin = collector::now();
+  const std::uint64_t begin = ring::now();
   if (entry_points::in_use() && sampler_gate.lock()) {
     copy_times::collect(last);
     sampler_gate.unlock();
   }
   if (cupti_delivers() && cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
     memory_changed.store(true);  // Its query shows whether the GPU has faulted.
-    if (++refusals == most_refusals) {
-      collector::message(warning, "CUPTI hands over no records any more: device times are missing from here on");
+    if (++refusals == max_refusals) {
+      ring::message(warning, "CUPTI no longer delivers records: device times are missing from here on");
     }
     return;
   }
   refusals = 0;
   const pending_work::summary owed = pending.scan(begin);
-  if (!entry_points::in_use()) rival.look(owed, last);
-  // A forced flush delivers everything. What is still outstanding was never recorded, or not done because of a fault.
+  if (!entry_points::in_use()) rival.check(owed, last);
+  // A forced flush delivers all records. Work that is still outstanding afterwards was never recorded, or a fault
+  // prevented its record.
   const std::uint64_t until = last && !rival.reported() && !has_faulted() ? begin : owed.oldest;
   if (until <= stated) return;
   stated = until;
-  collector::watermark_record out{};
+  ring::watermark_record out{};
   out.header.time = until;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void* loop(void*) {
@@ -301,19 +304,19 @@ void* loop(void*) {
     }
     last = finish;
     woken = false;
-    const std::uint64_t question = asked;
+    const std::uint64_t query = asked;
     pthread_mutex_unlock(&mutex);
 
     torch::report_totals();
     if (++turns % turns_a_search == 0) prepare_stacks();
     watch_native_modules();
-    bypass_check::look(last);
+    bypass_check::poll(last);
     repair_live_set();
     if (options.samples) sample(last);
     if (options.flushes || last) flush(last);
 
     pthread_mutex_lock(&mutex);
-    answered = question;
+    answered = query;
     running = !last;
     pthread_cond_broadcast(&flushed);
     pthread_mutex_unlock(&mutex);
@@ -337,7 +340,7 @@ bool start_flushing() noexcept {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // This may be another writer than last time.
+  // The writer may not be the same as in the last recording.
   rival = {};
   for (device_sample& last : last_sample) last = {};
   pthread_mutex_lock(&mutex);
@@ -358,12 +361,12 @@ bool flush_now(int milliseconds) noexcept {
   pthread_mutex_lock(&mutex);
   bool done = false;
   if (running && !finish) {
-    const std::uint64_t question = ++asked;
+    const std::uint64_t query = ++asked;
     const timespec until = deadline(milliseconds);
     pthread_cond_signal(&wake);
-    while (running && answered < question && wait_for_condition(&flushed, &mutex, &until) != ETIMEDOUT) {
+    while (running && answered < query && wait_for_condition(&flushed, &mutex, &until) != ETIMEDOUT) {
     }
-    done = answered >= question;
+    done = answered >= query;
   }
   pthread_mutex_unlock(&mutex);
   return done;

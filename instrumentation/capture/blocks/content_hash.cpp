@@ -40,8 +40,8 @@ class gatherer {
     return {reading::done, XXH3_64bits_digest(&state_), read_};
   }
 
-  /// After `take` of the samples: if they are all zero, reads more of the copy, until something is not. Call before
-  /// `finish`. Returns false if memory cannot be read.
+  /// Call after `take` of the samples and before `finish`: if they are all zero, reads more of the copy, until a byte
+  /// is not zero. Returns false if memory cannot be read.
   bool look_for_values(const copy_source& source, std::uint64_t bytes) noexcept {
     if (filled_ > 0 && !flush()) return false;
     if (!zero_) return true;
@@ -55,7 +55,7 @@ class gatherer {
       const std::uint64_t here = bytes - offset < zero_piece ? bytes - offset : zero_piece;
       if (!take(source, offset, here) || (filled_ > 0 && !flush())) {
         if (failed_.outcome != reading::too_slow) return false;
-        // What the samples say holds.
+        // Too slow: the hash of the samples alone stands.
         failed_ = {};
         filled_ = count_ = 0;
         read_ = sampled;
@@ -72,7 +72,7 @@ class gatherer {
   [[nodiscard]] content_hash failed() const noexcept { return failed_; }
 
  private:
-  static constexpr std::size_t most_pieces = 32;
+  static constexpr std::size_t max_pieces = 32;
 
   bool take(std::uint64_t address, std::uint64_t bytes) noexcept {
     while (bytes > 0) {
@@ -82,7 +82,7 @@ class gatherer {
       filled_ += part;
       address += part;
       bytes -= part;
-      if ((filled_ == sizeof buffer_ || count_ == most_pieces) && !flush()) return false;
+      if ((filled_ == sizeof buffer_ || count_ == max_pieces) && !flush()) return false;
     }
     return true;
   }
@@ -94,7 +94,7 @@ class gatherer {
     }
     const iovec into{buffer_, filled_};
     const ssize_t n = process_vm_readv(process_, &into, 1, pieces_, count_, 0);
-    if (n < 0 || static_cast<std::size_t>(n) != filled_) return false;  // `failed_` says unreadable.
+    if (n < 0 || static_cast<std::size_t>(n) != filled_) return false;  // `failed_` is `unreadable`.
     if (hashing_) XXH3_64bits_update(&state_, buffer_, filled_);
     zero_ = zero_ && buffer_[0] == 0 && memcmp(buffer_, buffer_ + 1, filled_ - 1) == 0;
     read_ += filled_;
@@ -109,10 +109,10 @@ class gatherer {
   std::size_t filled_ = 0;
   std::size_t count_ = 0;
   std::uint64_t read_ = 0;
-  bool zero_ = true;     ///< All bytes so far are.
-  bool hashing_ = true;  ///< What is read goes into the hash.
+  bool zero_ = true;     ///< True if all bytes so far are zero.
+  bool hashing_ = true;  ///< True if bytes that are read are added to the hash.
   content_hash failed_;
-  iovec pieces_[most_pieces];
+  iovec pieces_[max_pieces];
   XXH3_state_t state_;
   alignas(64) unsigned char buffer_[4096];
 };
@@ -149,7 +149,7 @@ std::uint64_t bytes_of(const copy_source& source) noexcept {
 std::uint64_t piece_offset(std::uint64_t bytes, unsigned number) noexcept {
   if (number == 0) return 0;
   if (number == sampled_pieces - 1) return bytes - piece_bytes;
-  // At multiples of the piece size, so that in aligned memory a piece lies in one page.
+  // Offsets are multiples of the piece size, so that in aligned memory each piece is in one page.
   const std::uint64_t slots = bytes / piece_bytes;
   const std::uint64_t first = slots / sampled_pieces * number + slots % sampled_pieces * number / sampled_pieces;
   const std::uint64_t width = slots / sampled_pieces;

@@ -18,7 +18,7 @@ namespace sluice::capture {
 
 namespace {
 
-using collector::content_stage;
+using ring::content_stage;
 using trace::content_check;
 
 /// Time limit for one copy in ns: pages of a mapped file may have to be read from disk.
@@ -30,8 +30,8 @@ enum class place { pageable, pinned, managed, elsewhere };
 
 bool is_host(place where) { return where == place::pageable || where == place::pinned; }
 
-/// With unified addressing, any pointer may be passed to any copy. The driver knows its kind, and does not know plain
-/// program memory.
+/// With unified addressing, any pointer may be passed to any copy. The driver reports the kind of memory that it
+/// allocated, but does not know ordinary program memory.
 place place_of(std::uint64_t address, memory_side said) {
   const place unknown = said == memory_side::host ? place::pinned : place::elsewhere;
   if (driver.pointer_attributes == nullptr) return unknown;
@@ -47,33 +47,32 @@ place place_of(std::uint64_t address, memory_side said) {
 
 void emit(content_stage stage, std::uint64_t time, std::uint32_t correlation, content_check check,
           const content_hash& content = {}) {
-  collector::content_record out{};
+  ring::content_record out{};
   out.header.time = time;
   out.hash = content.hash;
   out.bytes = content.bytes;
   out.correlation = correlation;
   out.check = raw(check);
   out.stage = raw(stage);
-  collector::emit(out);
+  ring::emit(out);
 }
 
-copy_source source_of(const work& w) {
+copy_source source_of(const gpu_work& w) {
   if (w.shape.address != 0) return w.shape;
   return {.address = w.source, .row_bytes = w.bytes};
 }
-copy_source destination_of(const work& w) {
+copy_source destination_of(const gpu_work& w) {
   if (w.to_shape.address != 0) return w.to_shape;
   return {.address = w.destination, .row_bytes = w.bytes};
 }
 
 /// Hashes host memory and records the hash of the copy with id `correlation`.
-void look(content_stage stage, std::uint64_t time, std::uint32_t correlation, const copy_source& memory) {
-  const std::uint64_t begin = collector::monotonic_now();
+void read_content(content_stage stage, std::uint64_t time, std::uint32_t correlation, const copy_source& memory) {
+  const std::uint64_t begin = ring::monotonic_now();
   if (!this_budget.begin(begin, options.duplicates_percent)) {
     return emit(stage, time, correlation, content_check::over_budget);
   }
-  const content_hash found =
-      hash_content(memory, collector::monotonic_now, begin + longest_look, this_budget.is_ample());
+  const content_hash found = hash_content(memory, ring::monotonic_now, begin + longest_look, this_budget.is_ample());
   switch (found.outcome) {
     case reading::done:
       emit(stage, time, correlation, bytes_of(memory) <= whole_limit ? content_check::exact : content_check::sampled,
@@ -86,23 +85,23 @@ void look(content_stage stage, std::uint64_t time, std::uint32_t correlation, co
       emit(stage, time, correlation, content_check::unreadable);
       break;
   }
-  this_budget.spend(collector::monotonic_now() - begin);
+  this_budget.spend(ring::monotonic_now() - begin);
 }
 
-void look_at_source(const call& c, const work& w) {
-  const std::uint64_t begin = collector::monotonic_now();
-  // The driver's answer is part of the budget, too.
+void look_at_source(const call& c, const gpu_work& w) {
+  const std::uint64_t begin = ring::monotonic_now();
+  // The time of the driver's query is part of the budget, too.
   if (!this_budget.begin(begin, options.duplicates_percent)) {
     return emit(content_stage::source, c.begin, c.correlation(), content_check::over_budget);
   }
   const place where = place_of(w.source, w.from);
-  this_budget.spend(collector::monotonic_now() - begin);
-  if (is_host(where)) return look(content_stage::source, c.begin, c.correlation(), source_of(w));
+  this_budget.spend(ring::monotonic_now() - begin);
+  if (is_host(where)) return read_content(content_stage::source, c.begin, c.correlation(), source_of(w));
   if (where == place::managed) emit(content_stage::source, c.begin, c.correlation(), content_check::unreadable);
 }
 
-/// True if the driver copies to pageable memory through buffers of its own: the call returns when all is there. A device
-/// that reaches such memory itself may still be writing.
+/// True if the driver copies to pageable memory through its own buffers: then the call returns when all data has
+/// arrived. A device that accesses such memory directly may still be writing.
 bool stages_pageable(const call& c) {
   int reaches = 1;
   const CUresult known = driver.device_attribute == nullptr
@@ -117,25 +116,26 @@ bool stages_pageable(const call& c) {
 struct awaited_copy {
   enum state_value : std::uint32_t { unused, claimed, armed };
   std::atomic<std::uint32_t> state{unused};
-  // Of an armed copy these are read by any thread; what follows is read by the one that has claimed it.
+  // While the copy is armed, any thread may read these members. Only the thread that claimed the copy may use the
+  // members after `event_recorded`.
   std::atomic<std::uint32_t> context{0};
   std::atomic<std::uint64_t> stream{0};  ///< A key.
-  std::atomic<std::uint64_t> called{0};  ///< When its call returned, on the rings' clock.
-  std::atomic<std::uint64_t> begin{0};   ///< Addresses of the destination.
+  std::atomic<std::uint64_t> called{0};  ///< Time of the call's return, on the rings' clock.
+  std::atomic<std::uint64_t> begin{0};   ///< Address range of the destination.
   std::atomic<std::uint64_t> end{0};
-  std::atomic<std::uint64_t> event{0};  ///< The first one recorded behind the copy; 0: none.
+  std::atomic<std::uint64_t> event{0};  ///< The first event recorded after the copy; 0: none.
   std::atomic<std::uint64_t> event_recorded{0};
 
   std::uint32_t correlation = 0;
   copy_source to = {};
 };
 
-constexpr unsigned most_awaited = 128;
-constinit awaited_copy awaited[most_awaited];
+constexpr unsigned max_awaited = 128;
+constinit awaited_copy awaited[max_awaited];
 constinit std::atomic<int> awaiting{0};
 constinit std::atomic<unsigned> next_awaited{0};
 
-/// The address behind the last byte.
+/// The address after the last byte.
 std::uint64_t end_of(const copy_source& s) {
   if (s.rows == 0 || s.slice_rows == 0) return s.address;
   const std::uint64_t last = s.rows - 1;
@@ -150,14 +150,15 @@ void release(awaited_copy& a) {
   awaiting.fetch_sub(1, std::memory_order_relaxed);
 }
 
-/// Calls `use` for each outstanding copy that `wanted` accepts, and forgets it. Each copy is used by one thread only.
+/// Calls `use` for each outstanding copy that `wanted` accepts, and removes that copy. Each copy is used by one thread
+/// only.
 template <class Wanted, class Use>
 void take_awaited(Wanted&& wanted, Use&& use) {
   for (awaited_copy& a : awaited) {
     if (a.state.load(std::memory_order_acquire) != awaited_copy::armed || !wanted(a)) continue;
     std::uint32_t expected = awaited_copy::armed;
     if (!a.state.compare_exchange_strong(expected, awaited_copy::claimed, std::memory_order_acquire)) continue;
-    // Between the two looks it may have become another copy.
+    // Checked again: before it was claimed, the slot may have been reused for another copy.
     if (!wanted(a)) {
       a.state.store(awaited_copy::armed, std::memory_order_release);
       continue;
@@ -167,16 +168,14 @@ void take_awaited(Wanted&& wanted, Use&& use) {
   }
 }
 
-void give_up(const awaited_copy& a) {
-  emit(content_stage::arrived, collector::now(), a.correlation, content_check::none);
-}
+void give_up(const awaited_copy& a) { emit(content_stage::arrived, ring::now(), a.correlation, content_check::none); }
 
-void read_result(const awaited_copy& a) { look(content_stage::arrived, collector::now(), a.correlation, a.to); }
+void read_result(const awaited_copy& a) { read_content(content_stage::arrived, ring::now(), a.correlation, a.to); }
 
-void await(const call& c, const work& w) {
+void await(const call& c, const gpu_work& w) {
   const unsigned first = next_awaited.fetch_add(1, std::memory_order_relaxed);
-  for (unsigned i = 0; i < most_awaited; ++i) {
-    awaited_copy& a = awaited[(first + i) % most_awaited];
+  for (unsigned i = 0; i < max_awaited; ++i) {
+    awaited_copy& a = awaited[(first + i) % max_awaited];
     std::uint32_t expected = awaited_copy::unused;
     if (!a.state.compare_exchange_strong(expected, awaited_copy::claimed, std::memory_order_acquire)) continue;
     a.correlation = c.correlation();
@@ -193,9 +192,8 @@ void await(const call& c, const work& w) {
   emit(content_stage::arrived, c.now, c.correlation(), content_check::none);
 }
 
-/// Gives up the results that the copy `w` reads or overwrites: the program has changed them, or will, in an order that we
-/// do not know.
-void give_up_touched(const work& w) {
+/// Gives up the results that the copy `w` reads or overwrites, because they may change at a time unknown to us.
+void give_up_touched(const gpu_work& w) {
   const bool many = w.bytes == UINT64_MAX;  // A batch: its addresses are not known yet.
   const copy_source from = source_of(w);
   const copy_source to = destination_of(w);
@@ -205,7 +203,7 @@ void give_up_touched(const work& w) {
   take_awaited([&](const awaited_copy& a) { return many || meets(a, from) || meets(a, to); }, give_up);
 }
 
-/// Keeps the program's errno.
+/// Restores the program's errno in the destructor.
 struct errno_kept {
   int value = errno;
   errno_kept() = default;
@@ -215,14 +213,14 @@ struct errno_kept {
 
 }  // namespace
 
-void note_content(const call& c, const work& w) noexcept {
+void note_content(const call& c, const gpu_work& w) noexcept {
   const errno_kept kept;
   if (any_awaited()) give_up_touched(w);
   if (w.from == memory_side::device || w.source == 0 || w.bytes == 0 || captured_graph(c, w.stream) != 0) return;
   look_at_source(c, w);
 }
 
-result_place announce_result(const call& c, const work& w) noexcept {
+result_place announce_result(const call& c, const gpu_work& w) noexcept {
   if (w.to == memory_side::device || w.destination == 0 || w.bytes == 0 || w.copies != 1 ||
       captured_graph(c, w.stream) != 0) {
     return result_place::none;
@@ -239,13 +237,13 @@ result_place announce_result(const call& c, const work& w) noexcept {
   return waits || (where == place::pageable && stages_pageable(c)) ? result_place::written : result_place::to_come;
 }
 
-void note_result(const call& c, const work& w, result_place place) noexcept {
+void note_result(const call& c, const gpu_work& w, result_place place) noexcept {
   const errno_kept kept;
   switch (place) {
     case result_place::none:
       return;
     case result_place::written:
-      return look(content_stage::arrived, c.now, c.correlation(), destination_of(w));
+      return read_content(content_stage::arrived, c.now, c.correlation(), destination_of(w));
     case result_place::to_come:
       return await(c, w);
     case result_place::untouched:
@@ -276,7 +274,7 @@ void results_precede(const call& c, std::uint64_t event, std::uint64_t stream) n
       a.event_recorded.store(c.now, std::memory_order_relaxed);
       a.event.store(event, std::memory_order_release);
     } else if (known == event) {
-      a.event.store(0, std::memory_order_relaxed);  // It stands for other work now.
+      a.event.store(0, std::memory_order_relaxed);  // The event was recorded again, after other work.
     }
   }
 }
@@ -309,18 +307,16 @@ void clear_results() noexcept {
 void say_what_of_contents() noexcept {
   if (options.duplicates_percent == 0) return;
   if (!can_read_own_memory()) {
-    collector::message(
-        raw(trace::severity::warning),
-        "this process may not read its own memory (process_vm_readv is forbidden, as some sandboxes have "
-        "it): copies of the same content cannot be found; run it outside, or without --find-duplicates");
+    ring::message(raw(trace::severity::warning),
+                  "this process may not read its own memory (process_vm_readv is forbidden, as in some sandboxes): "
+                  "duplicate copies cannot be detected; run it outside the sandbox, or without --find-duplicates");
     return;
   }
   char text[160];
-  snprintf(
-      text, sizeof text,
-      "what copies from the host and to it move is hashed, in at most %u %% of each thread's time (--find-duplicates)",
-      options.duplicates_percent);
-  collector::message(raw(trace::severity::info), text);
+  snprintf(text, sizeof text,
+           "data copied to and from the host is hashed, in at most %u %% of each thread's time (--find-duplicates)",
+           options.duplicates_percent);
+  ring::message(raw(trace::severity::info), text);
 }
 
 }  // namespace sluice::capture

@@ -22,7 +22,7 @@ constexpr unsigned address_bits = 47, node_bits = 33, region_bits = 21, granule_
 constexpr std::uint64_t region_bytes = std::uint64_t{1} << region_bits;
 constexpr std::size_t nodes = std::size_t{1} << (address_bits - node_bits);
 constexpr std::size_t regions_per_node = std::size_t{1} << (node_bits - region_bits);
-constexpr std::size_t granules = std::size_t{1} << (region_bits - granule_bits);  // Of a region.
+constexpr std::size_t granules = std::size_t{1} << (region_bits - granule_bits);  // Per region.
 constexpr std::size_t bitmap_words = granules / 64;                               // 16 KiB each.
 
 /// A block packed into one word; 0 means none.
@@ -42,18 +42,18 @@ std::uint64_t offset_of(std::uint64_t packed) { return (packed >> size_bits) & 0
 memory_kind kind_of(std::uint64_t packed) { return static_cast<memory_kind>((packed >> 51) & 15); }
 std::uint32_t device_of(std::uint64_t packed) {
   const auto device = static_cast<std::uint32_t>((packed >> 55) & 63);
-  return device == 63 ? collector::no_device : device;
+  return device == 63 ? ring::no_device : device;
 }
 
-/// Where the blocks of one layer begin, in one region.
+/// The starts of the blocks of one layer in one region.
 struct leaf {
   std::uint64_t base;  ///< The region's start address. Set before the leaf is published, like `layer`.
   std::uint32_t layer;
   std::atomic<std::uint64_t> begins[bitmap_words];
-  /// Per 16 KiB: granule + 1 of the block that extends into it from before; 0: none that begins in this region.
+  /// Per 16 KiB: granule + 1 of the earlier block that extends into it; 0 if no such block begins in this region.
   std::atomic<std::uint16_t> reaching[bitmap_words];
   alignas(
-      4096) std::atomic<std::uint64_t> blocks[granules];  ///< By granule. Pages that no block touched use no memory.
+      4096) std::atomic<std::uint64_t> blocks[granules];  ///< Indexed by granule. Pages without blocks use no memory.
 };
 
 struct region {
@@ -67,9 +67,9 @@ struct node {
   region regions[regions_per_node];
 };
 
-/// A block that no word can name; found by its exact address only.
+/// A block into which words cannot point; found only by its exact address.
 struct apart {
-  std::atomic<std::uint64_t> key;  ///< Address and kind; 0: never used, `gone`: free again.
+  std::atomic<std::uint64_t> key;  ///< Address and kind; 0: never used; `gone`: used before and free again.
   std::atomic<std::uint64_t> packed;
 };
 constexpr std::uint64_t gone = ~std::uint64_t{0};
@@ -77,23 +77,23 @@ constexpr std::size_t apart_slots = std::size_t{1} << 17;
 constexpr std::size_t apart_probes = 256;
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 22;
-constexpr std::size_t most_chunks = 4096;
+constexpr std::size_t max_chunks = 4096;
 
-/// All state, in memory that the kernel clears in a forked child: the addresses are the parent's.
+/// All state, in memory that the kernel clears in a forked child, because the addresses are the parent's.
 struct everything {
-  std::atomic<std::uint64_t> next;  ///< In units of 4 KiB, over all chunks.
-  std::atomic<char*> chunks[most_chunks];
+  std::atomic<std::uint64_t> next;  ///< Offset of the next allocation, in units of 4 KiB, over all chunks.
+  std::atomic<char*> chunks[max_chunks];
   std::atomic<node*> nodes_[nodes];
   std::atomic<std::uint64_t> leaves;
-  std::atomic<leaf*> all_leaves[most_chunks * (chunk_bytes / sizeof(leaf))];
+  std::atomic<leaf*> all_leaves[max_chunks * (chunk_bytes / sizeof(leaf))];
   apart others[apart_slots];
-  std::atomic<std::uint64_t> others_used;  ///< Number of those in use.
+  std::atomic<std::uint64_t> others_used;  ///< Number of entries in use.
 };
 
 SLUICE_HOT_DATA constinit std::atomic<everything*> table{nullptr};
 std::atomic<std::uint64_t> not_tracked{0};
 
-/// Zeroed memory that uses RAM only where touched; cleared in a forked child.
+/// Zeroed memory that uses RAM only where it has been accessed; cleared in a forked child.
 void* map(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -123,7 +123,7 @@ void* take(everything& t, std::size_t bytes) {
     std::uint64_t at = t.next.load(std::memory_order_relaxed);
     const std::uint64_t left = units_per_chunk - at % units_per_chunk;
     const std::uint64_t begin = units <= left ? at : at + left;  // An allocation never spans two chunks.
-    if (begin / units_per_chunk >= most_chunks) return nullptr;
+    if (begin / units_per_chunk >= max_chunks) return nullptr;
     if (!t.next.compare_exchange_weak(at, begin + units, std::memory_order_relaxed)) continue;
     std::atomic<char*>& place = t.chunks[begin / units_per_chunk];
     char* chunk = place.load(std::memory_order_acquire);
@@ -186,7 +186,7 @@ SLUICE_RARE void widen_range(std::uint64_t first, std::uint64_t last) {
   }
 }
 
-/// Widens the address range, which most blocks are in. Call before the block can be found.
+/// Widens the address range if the block is outside, which is rare. Call before the block can be found.
 SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
   const bool within = first >= detail::lowest.load(std::memory_order_relaxed) &&
                       last <= detail::highest.load(std::memory_order_relaxed);
@@ -194,14 +194,14 @@ SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
     widen_range(first, last);
 }
 
-/// Marks (`there`) or unmarks the block's start in each 16 KiB and region that it extends into. Changes only entries
-/// with the expected value, so the entries of an overlapping block that was never removed stay.
+/// Marks (`there`) or unmarks the block's start in each 16 KiB and each region into which the block extends. Changes
+/// only entries with the expected value, so the entries of an overlapping block that was never removed stay.
 SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t layer, std::uint64_t address, std::uint64_t last,
                                 bool there) {
   const std::uint64_t base = base_of(address);
   const std::uint64_t end_here = last < base + region_bytes - 1 ? last : base + region_bytes - 1;
   const auto mine = static_cast<std::uint16_t>(granule_of(address) + 1);
-  // A block that begins at the region's start needs no marks per 16 KiB: the region itself names it.
+  // A block that begins at the region's start needs no marks per 16 KiB: the region has its own entry for it.
   const bool at_start = address == base;
   const std::size_t last_word = at_start ? 0 : granule_of(end_here) / 64;
   for (std::size_t w = granule_of(address) / 64 + 1; w <= last_word; ++w) {
@@ -227,7 +227,7 @@ SLUICE_INLINE void mark_reach(everything& t, leaf& own, std::size_t layer, std::
                               bool there) {
   constexpr std::uint64_t word_bytes = std::uint64_t{64} << granule_bits;
   const std::uint64_t last = address + bytes - 1;
-  // A small block extends into no other 16 KiB.
+  // A small block does not extend into other 16 KiB units.
   if (address / word_bytes == last / word_bytes && address != base_of(address)) return;
   mark_long_reach(t, own, layer, address, last, there);
 }
@@ -261,9 +261,9 @@ std::uint64_t find_in(const everything& t, const region& r, std::size_t layer, s
   if (const leaf* l = r.leaves[layer].load(std::memory_order_acquire)) {
     const std::size_t granule = granule_of(word);
     const std::uint64_t base = base_of(word);
-    // Most words are in the first 256 bytes of a block; then nothing else is read.
+    // Most words point into the first 256 bytes of a block; then nothing else is read.
     if (const std::uint64_t found = holding(*l, base, granule, word)) return found;
-    // Otherwise it is the last block that begins before.
+    // Otherwise, only the last block that begins before the word can contain it.
     const std::uint64_t before = (std::uint64_t{1} << (granule % 64)) - 1;
     const std::uint64_t bits = l->begins[granule / 64].load(std::memory_order_acquire) & before;
     if (bits != 0) {
@@ -281,7 +281,7 @@ std::uint64_t find_in(const everything& t, const region& r, std::size_t layer, s
   return l == nullptr ? 0 : holding(*l, base_of(begin), granule_of(begin), word);
 }
 
-// --- blocks that no word names ---------------------------------------------------------------------------------------
+// --- blocks into which words cannot point ----------------------------------------------------------------------------
 
 bool is_apart(memory_kind kind) {
   return kind == memory_kind::reservation || kind == memory_kind::physical || kind == memory_kind::array;
@@ -360,7 +360,7 @@ SLUICE_HOT bool remove(std::uint64_t address, layer layer, memory_kind kind) noe
   if (is_apart(kind)) return remove_apart(*t, address, kind);
   if (address == 0 || address >> address_bits != 0) return false;
   if (erase(*t, address, static_cast<std::size_t>(layer))) return true;
-  // cuMemFree also frees memory of cuMemAllocAsync, and cuMemFreeAsync that of cuMemAlloc.
+  // cuMemFree also frees memory from cuMemAllocAsync, and cuMemFreeAsync memory from cuMemAlloc.
   if (kind != memory_kind::unknown || (layer != layer::driver && layer != layer::pool)) return false;
   const std::size_t other = static_cast<std::size_t>(layer == layer::driver ? layer::pool : layer::driver);
   return erase_elsewhere(*t, address, other);
@@ -373,16 +373,16 @@ SLUICE_HOT void expect(std::uint64_t address, layer layer) noexcept {
   leaf* l = r == nullptr ? nullptr : r->leaves[static_cast<std::size_t>(layer)].load(std::memory_order_acquire);
   if (l == nullptr) return;
   const std::size_t granule = granule_of(address);
-  collector::expect_write(&l->blocks[granule]);
-  collector::expect_write(&l->begins[granule / 64]);
-  collector::expect_write(&l->reaching[granule / 64]);
+  ring::expect_write(&l->blocks[granule]);
+  ring::expect_write(&l->begins[granule / 64]);
+  ring::expect_write(&l->reaching[granule / 64]);
 }
 
 void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
   const everything* t = table.load(std::memory_order_acquire);
   if (t != nullptr && count > 1) {
     for (std::size_t i = 0; i < count; ++i) {
-      if (words[i] >> address_bits == 0) collector::expect_read(find_region(*t, words[i]));
+      if (words[i] >> address_bits == 0) ring::expect_read(find_region(*t, words[i]));
     }
     for (std::size_t i = 0; i < count; ++i) {
       const region* r = words[i] >> address_bits == 0 ? find_region(*t, words[i]) : nullptr;
@@ -390,7 +390,7 @@ void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
       for (std::size_t layer = trace::layer_count; layer-- > static_cast<std::size_t>(layer::driver);) {
         const leaf* l = r->leaves[layer].load(std::memory_order_acquire);
         if (l == nullptr) continue;
-        collector::expect_read(&l->blocks[granule_of(words[i])]);
+        ring::expect_read(&l->blocks[granule_of(words[i])]);
         break;
       }
     }

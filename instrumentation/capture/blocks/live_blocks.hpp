@@ -10,15 +10,15 @@
 /// blocks that a graph node's parameters point into, and to send all live blocks again if the writer lost records.
 /// A page table over the 47 bits of user addresses: nodes of 8 GiB contain regions of 2 MiB. A region has, per layer,
 /// a bitmap of block starts (one bit per 256 bytes) and, per 16 KiB, the block that begins earlier and extends into it.
-/// Blocks of one layer do not overlap, so the block that contains an address is the last one that begins at or before
-/// it. Its start is in the bitmap word of the address's 16 KiB, or stored for the 16 KiB or the region. Five to eight
-/// loads, no loop over blocks.
+/// Blocks of one layer do not overlap, so the block that contains an address is the last block that begins at or before
+/// that address. The start of this block is in the bitmap word of the address's 16 KiB, or stored for these 16 KiB or
+/// for the region. A lookup takes five to eight loads and no loop over blocks.
 ///
 /// Thread-safe without locks: a reader sees a block completely or not at all. Remove overlapping blocks before adding
 /// a new one. The order of driver and allocator calls ensures that (a free is seen at its entry, an allocation at its
-/// exit); otherwise lookups may miss blocks, nothing worse. A forked child starts with an empty table. Memory: 4 KiB
-/// per 128 KiB of addresses in which a block ever began (80 GB of blocks up to 16 KiB: 2.5 GB; a training's 2,000
-/// tensors: about 8 MB), 17 GB at most.
+/// exit); violating it only makes lookups miss blocks. A forked child starts with an empty table. Memory: 4 KiB per
+/// 128 KiB of addresses in which a block ever began (80 GB of blocks up to 16 KiB: 2.5 GB; the 2,000 tensors of a
+/// training run: about 8 MB), 17 GB at most.
 namespace sluice::capture::live_blocks {
 
 struct block {
@@ -26,7 +26,7 @@ struct block {
   std::uint64_t bytes;
   trace::layer layer;
   trace::memory_kind kind;
-  std::uint32_t device;  ///< `collector::no_device` if the block belongs to none.
+  std::uint32_t device;  ///< `ring::no_device` if the block belongs to no device.
 };
 
 /// Adds a block; replaces a block of the same layer that begins in the same 256 bytes. Reservations, physical memory
@@ -34,7 +34,8 @@ struct block {
 /// or no memory. O(bytes / 2 MiB), plus at most 127 stores.
 bool add(const block& b) noexcept;
 
-/// Removes a block; false if there is none. With `memory_kind::unknown`, the layers `driver` and `pool` count as one.
+/// Removes the block that begins at `address`; returns false if there is none. With `memory_kind::unknown`, the layers
+/// `driver` and `pool` count as one.
 bool remove(std::uint64_t address, trace::layer layer, trace::memory_kind kind) noexcept;
 
 namespace detail {
@@ -45,21 +46,21 @@ struct address_range {
   std::uint64_t first;
   std::uint64_t length;
 };
-/// The range of all addresses that were ever in a block. No other word can be found by `lookup`. If there never was a
-/// block: one address that no block can have. Two loads.
+/// The range of all addresses that were ever in a block: `lookup` finds nothing outside this range. If there never was
+/// a block, the range is one address that no block can have. Takes two loads.
 [[nodiscard]] SLUICE_INLINE address_range range() noexcept {
   const std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
   const std::uint64_t high = detail::highest.load(std::memory_order_relaxed);
   return {low, high < low ? 0 : high - low};
 }
-/// A cheap test before `lookup`: returns false for most words that are not addresses.
+/// A cheap test to make before `lookup`: returns false for most words that are not addresses.
 [[nodiscard]] SLUICE_INLINE bool may_hold(std::uint64_t word) noexcept {
   const address_range all = range();
   return word - all.first <= all.length;
 }
 
-/// Start address of the innermost live block that contains address `word`: a framework's block, else the pool's block
-/// around it, else the driver's. 0 if no live block contains it.
+/// Start address of the innermost live block that contains address `word`: a framework's block, else a pool's block,
+/// else a driver's block. 0 if no live block contains `word`.
 [[nodiscard]] std::uint64_t lookup(std::uint64_t word) noexcept;
 
 /// Replaces each word by its `lookup` result. Faster than a loop of `lookup`, because the memory accesses overlap.
@@ -75,7 +76,7 @@ void for_each(void (*visit)(void* context, const block& b), void* context) noexc
 /// Removes all blocks. No other thread may use the table meanwhile.
 void clear() noexcept;
 
-/// The number of blocks since the start that could not be tracked.
+/// The number of blocks that could not be tracked since the table was created.
 [[nodiscard]] std::uint64_t untracked() noexcept;
 
 }  // namespace sluice::capture::live_blocks

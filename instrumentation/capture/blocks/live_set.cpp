@@ -12,20 +12,21 @@ namespace sluice::capture {
 namespace {
 
 constexpr unsigned words_each = 3;
-constexpr unsigned most_blocks = collector::most_in_live_set_part;
+constexpr unsigned max_blocks = ring::max_in_live_set_part;
 
-/// A live set being sent: a part of it, and whether all parts so far got through.
+/// A live set being sent: its current part, and whether all parts so far were sent.
 struct live_set {
-  std::uint64_t words[most_blocks * words_each];
+  std::uint64_t words[max_blocks * words_each];
   unsigned count;
   bool whole;
 };
 
-/// This thread may wait. After that time, the writer is considered stuck, and the next period tries again.
+/// Waits for space in the ring; this thread may wait. After a timeout, the writer is considered stuck, and the next
+/// period tries again.
 bool wait_for_room() {
-  constexpr int most_waits = 1000;
-  for (int i = 0; i < most_waits; ++i) {
-    if (collector::has_room(sizeof(live_set::words) + 64)) return true;
+  constexpr int max_waits = 1000;
+  for (int i = 0; i < max_waits; ++i) {
+    if (ring::has_room(sizeof(live_set::words) + 64)) return true;
     const timespec moment{0, 200'000};
     nanosleep(&moment, nullptr);
   }
@@ -34,14 +35,14 @@ bool wait_for_room() {
 
 void send_part(live_set& set, std::uint32_t place) {
   if (!set.whole) return;
-  collector::live_set_record out{};
-  out.header.time = collector::now();
+  ring::live_set_record out{};
+  out.header.time = ring::now();
   const bool unsure = live_blocks::untracked() != 0 || live_blocks_unsure.load(std::memory_order_relaxed);
-  out.header.flags = unsure ? collector::flag_estimated : 0U;
+  out.header.flags = unsure ? ring::flag_estimated : 0U;
   out.count = set.count;
   out.last = place;
-  set.whole = wait_for_room() && collector::emit_with(&out.header, collector::record_type::live_set, sizeof out,
-                                                      set.words, set.count * words_each);
+  set.whole = wait_for_room() &&
+              ring::emit_with(&out.header, ring::record_type::live_set, sizeof out, set.words, set.count * words_each);
   set.count = 0;
 }
 
@@ -51,25 +52,25 @@ void add(void* to, const live_blocks::block& b) {
   words[0] = b.address;
   words[1] = b.bytes;
   words[2] = raw(b.layer) | (std::uint64_t{raw(b.kind)} << 8) | (std::uint64_t{b.device} << 16);
-  if (++set.count == most_blocks) send_part(set, collector::live_set_part);
+  if (++set.count == max_blocks) send_part(set, ring::live_set_part);
 }
 
 }  // namespace
 
 void repair_live_set() noexcept {
-  static std::uint64_t told = 0;  // Number of losses repaired so far.
-  static std::uint64_t seen = 0;  // Number of losses in the last period.
-  const std::uint64_t lost = collector::lost_memory_events();
+  static std::uint64_t reported = 0;  // Number of losses repaired so far.
+  static std::uint64_t seen = 0;      // Number of losses in the last period.
+  const std::uint64_t lost = ring::lost_memory_events();
   const bool settled = lost == seen;
   seen = lost;
-  if (lost == told || !settled) return;
+  if (lost == reported || !settled) return;
   static live_set set;
   set.count = 0;
   set.whole = true;
-  send_part(set, collector::live_set_begins);
+  send_part(set, ring::live_set_begins);
   live_blocks::for_each(add, &set);
-  send_part(set, collector::live_set_ends);
-  if (set.whole) told = lost;
+  send_part(set, ring::live_set_ends);
+  if (set.whole) reported = lost;
 }
 
 }  // namespace sluice::capture

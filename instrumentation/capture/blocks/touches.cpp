@@ -27,18 +27,19 @@ struct parameter {
 };
 
 struct function_layout {
-  std::atomic<std::uint32_t> generation;  ///< Generation of the modules; if it changed, query again.
+  std::atomic<std::uint32_t> generation;  ///< Generation of the loaded modules; if it has changed, query again.
   std::uint32_t count;
   std::uint32_t bytes;  ///< Size of all parameters.
   std::uint64_t name;   ///< String key.
   parameter parameters[1];
 };
 
-/// The driver accepts 32764 bytes of parameters since CUDA 12.1, 4096 before.
-constexpr std::size_t most_parameters = 1024;
-constexpr std::size_t most_parameter_bytes = std::size_t{1} << 15;
+/// The driver accepts 32764 bytes of parameters from CUDA 12.1 on, 4096 bytes before.
+constexpr std::size_t max_parameters = 1024;
+constexpr std::size_t max_parameter_bytes = std::size_t{1} << 15;
 
-/// Open addressing. A slot keeps its handle for ever (handles are reused). Functions beyond it are not scanned.
+/// A slot of a table with open addressing. A slot keeps its handle forever, because handles are reused. If the table is
+/// full, the parameters of further functions are not scanned.
 struct function_slot {
   std::atomic<std::uint64_t> handle{0};
   std::atomic<function_layout*> layout{nullptr};
@@ -49,7 +50,7 @@ SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> generation{1};
 std::atomic<std::uint64_t> memory_taken{0};
 std::atomic<std::uint64_t> not_scanned{0};
 
-/// Zeroed memory, never freed. Null at the limit: with that many functions, the touches of the last ones are lost.
+/// Allocates zeroed memory, which is never freed. Null at the limit: the touches of further functions are then lost.
 void* take(std::size_t bytes) {
   constexpr std::size_t chunk = std::size_t{1} << 25;
   static std::atomic<char*> memory{nullptr};
@@ -94,20 +95,20 @@ const char* name_of(const call& c, CUfunction function) {
 
 SLUICE_RARE function_layout* ask(const call& c, CUfunction function, function_slot& slot) {
   const std::uint32_t present = generation.load(std::memory_order_acquire);
-  parameter found[most_parameters];
+  parameter found[max_parameters];
   std::uint32_t count = 0;
   std::size_t end = 0;
-  for (std::size_t i = 0; i < most_parameters; ++i) {
+  for (std::size_t i = 0; i < max_parameters; ++i) {
     std::size_t offset = 0;
     std::size_t bytes = 0;
     if (ask_parameter(function, i, &offset, &bytes) != CUDA_SUCCESS) break;
-    if (bytes > most_parameter_bytes || offset > most_parameter_bytes) return nullptr;
+    if (bytes > max_parameter_bytes || offset > max_parameter_bytes) return nullptr;
     if (offset + bytes > end) end = offset + bytes;
     // An address has 8 bytes and is 8-byte aligned.
     if (offset % 8 != 0 || bytes < 8) continue;
     found[count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(bytes / 8)};
   }
-  const std::uint64_t name = collector::intern(name_of(c, function));
+  const std::uint64_t name = ring::intern(name_of(c, function));
   function_layout* old = slot.layout.load(std::memory_order_acquire);
   const bool same = old != nullptr && old->name == name && old->count == count && old->bytes == end &&
                     memcmp(old->parameters, found, count * sizeof(parameter)) == 0;
@@ -165,9 +166,9 @@ SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction functio
 
 // --- the words of one launch -----------------------------------------------------------------------------------------
 
-/// The parameter words of a launch that may be addresses: those in the range of all blocks. The writer, which knows the
-/// live blocks too, finds out which blocks they point into. It does so in the order of time, so the launch itself needs
-/// no look-up, whose memory would not be in the caches.
+/// The parameter words of a launch that may be addresses: the words in the range of all blocks. The writer, which also
+/// knows the live blocks, looks up the blocks in order of time. So the launch itself avoids a look-up, whose memory
+/// would not be in the caches.
 class launch_words {
  public:
   launch_words(const call& c, CUstream stream, std::uint64_t name)
@@ -185,18 +186,18 @@ class launch_words {
   }
 
  private:
-  /// Most launches have a handful, an optimizer's has hundreds: those are sent in parts.
+  /// Most launches have a few words; an optimizer's launch has hundreds, which are sent in parts.
   static constexpr std::uint32_t most = 128;
 
   SLUICE_RARE void send_part() { send(); }
   SLUICE_INLINE void send() {
-    collector::touch_record out{};
+    ring::touch_record out{};
     out.header.time = call_.begin;
     out.stream = call_.stream(stream_);
     out.name = name_;
     out.correlation = call_.correlation();
     out.count = count_;
-    collector::emit_touch(out, words_);
+    ring::emit_touch(out, words_);
     count_ = 0;
   }
 
@@ -210,7 +211,8 @@ class launch_words {
 
 // --- the blocks of a graph node --------------------------------------------------------------------------------------
 
-/// The blocks, each once, in the order named. Most nodes name a handful; an optimizer's node names hundreds.
+/// The blocks that a node touches, each once, in order of appearance. Most nodes touch a few blocks; an optimizer's
+/// nodes touch hundreds.
 class touched_blocks {
  public:
   touched_blocks(const call& c, CUstream stream, node_place node, std::uint64_t name)
@@ -225,8 +227,8 @@ class touched_blocks {
 
   SLUICE_INLINE void emit() {
     if (waiting_ != 0) look_up_batch();
-    // A node without blocks is recorded too: it may have had some before.
-    if (count_ != 0 || !told_) send();
+    // A node without blocks is recorded too, because it may have had blocks before.
+    if (count_ != 0 || !reported_) send();
   }
 
  private:
@@ -258,7 +260,7 @@ class touched_blocks {
     many_ = true;
     for (std::uint32_t i = 0; i < count_; ++i) enter(blocks_[i]);
   }
-  /// Returns false if already in the set. If the set is full, some blocks are recorded twice.
+  /// Adds a block. Returns false if it is already in the set. If the set is full, some blocks are recorded twice.
   bool enter(std::uint64_t block) {
     const auto first = static_cast<std::size_t>((block * 0x9E3779B97F4A7C15U) >> 54);
     for (std::size_t i = 0; i < 16; ++i) {
@@ -272,7 +274,7 @@ class touched_blocks {
   }
 
   [[gnu::noinline]] void send() {
-    collector::node_touch_record out{};
+    ring::node_touch_record out{};
     out.header.time = call_.begin;
     out.stream = stream_ == nullptr ? 0 : call_.stream(stream_);
     out.name = name_;
@@ -280,23 +282,23 @@ class touched_blocks {
     out.node = node_.node;
     out.correlation = call_.correlation();
     out.count = count_;
-    out.more = told_ ? 1 : 0;
-    collector::emit_with(&out.header, collector::record_type::node_touch, sizeof out, blocks_, count_);
+    out.more = reported_ ? 1 : 0;
+    ring::emit_with(&out.header, ring::record_type::node_touch, sizeof out, blocks_, count_);
     count_ = 0;
-    told_ = true;
+    reported_ = true;
   }
 
   const call& call_;
   CUstream stream_;
   node_place node_;
   std::uint64_t name_;
-  bool told_ = false;
+  bool reported_ = false;
   std::uint64_t last_ = 0;
   std::uint32_t count_ = 0;
   std::uint32_t waiting_ = 0;
   bool many_ = false;
   // Not initialized: always written before being read.
-  std::uint64_t words_[batch];  ///< To be looked up.
+  std::uint64_t words_[batch];  ///< Words that have not been looked up yet.
   std::uint64_t blocks_[most];
   std::uint64_t set_[set_slots];
 };
@@ -315,8 +317,8 @@ SLUICE_INLINE void scan(Words& words, const void* from, std::size_t count) {
 const void* buffer_of(void** extra, std::size_t& bytes) {
   const void* buffer = nullptr;
   const std::size_t* size = nullptr;
-  constexpr int most_options = 16;
-  for (int i = 0; i < most_options && extra[2 * i] != CU_LAUNCH_PARAM_END; ++i) {
+  constexpr int max_options = 16;
+  for (int i = 0; i < max_options && extra[2 * i] != CU_LAUNCH_PARAM_END; ++i) {
     if (extra[2 * i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[2 * i + 1];
     if (extra[2 * i] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = static_cast<const std::size_t*>(extra[2 * i + 1]);
   }
@@ -355,7 +357,7 @@ SLUICE_RARE void touch_by_node(const call& c, const function_layout& layout, voi
 
 SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
                                  node_place node) noexcept {
-  collector::expect_event();
+  ring::expect_event();
   const function_layout* layout = layout_of(c, function);
   if (!node.in_graph()) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
   if (layout == nullptr) return;
@@ -379,9 +381,9 @@ void report_untouched() noexcept {
   if (!options.touches || (blocks == 0 && launches == 0)) return;
   char text[200];
   snprintf(text, sizeof text,
-           "touches are incomplete: %llu blocks and %llu launches were beyond what the recorder keeps track of",
+           "touches are incomplete: %llu blocks and %llu launches exceeded what the recorder can track",
            static_cast<unsigned long long>(blocks), static_cast<unsigned long long>(launches));
-  collector::message(raw(trace::severity::warning), text);
+  ring::message(raw(trace::severity::warning), text);
 }
 
 void forget_functions() noexcept { generation.fetch_add(1, std::memory_order_acq_rel); }

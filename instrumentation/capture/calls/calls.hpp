@@ -7,15 +7,15 @@
 #include "instrumentation/capture/blocks/content_hash.hpp"
 #include "instrumentation/capture/start/cuda_api.hpp"
 
-/// Driver calls in the form of CUPTI's callbacks, and the tables of the calls that we handle.
+/// Driver calls in the form of CUPTI's callbacks, and the tables of the calls that the capture library handles.
 namespace sluice::capture {
 
 struct call_entry;
 
-/// One driver call of the program, at one of its two edges: its entry or its exit.
+/// One driver call of the program, at one of its two edges: entry or exit.
 struct call {
   const CUpti_CallbackData* data;
-  std::uint64_t name;       ///< String key.
+  std::uint64_t name;       ///< String key of the function's name.
   std::uint64_t begin;      ///< Time of the call's entry, on the rings' clock.
   std::uint64_t now;        ///< Time of this edge; equals `begin` at the entry.
   CUresult result;          ///< CUDA_SUCCESS at the entry.
@@ -35,11 +35,12 @@ struct call {
 
 using edge_function = void (*)(const call&);
 
-/// Whether the search for copies of the same content (`options.duplicates_percent`) needs to see a call.
+/// Whether the search for copies of the same content needs to see a call. The search is on if
+/// `options.duplicates_percent` is not 0.
 enum class contents_use : std::uint8_t {
   no,
-  too,   ///< Then the call is handled in every mode.
-  only,  ///< The call is handled for this search only.
+  too,   ///< Handled from mode `least` on; while the search is on, in every mode.
+  only,  ///< Handled only while the search is on, then in every mode.
 };
 
 struct call_entry {
@@ -68,9 +69,9 @@ struct call_table {
 
 /// Call before the driver call: from now on, a CUPTI activity record of this call is expected.
 void work_starts(const call& c);
-/// Where one end of a copy is, as far as the call's name says; `either` means host or device memory.
+/// The kind of memory at one end of a copy, as far as the call's name determines it; `either`: host or device.
 enum class memory_side : std::uint8_t { device, host, either };
-struct work {
+struct gpu_work {
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
   std::uint64_t bytes = 0;
@@ -78,22 +79,23 @@ struct work {
   memory_side from = memory_side::device;
   memory_side to = memory_side::device;
   copy_source shape = {};     ///< Layout of a host source that is not contiguous.
-  copy_source to_shape = {};  ///< And of a host destination.
+  copy_source to_shape = {};  ///< Layout of a host destination that is not contiguous.
   std::uint32_t value = 0;    ///< The value that a memset writes.
   bool from_array = false;    ///< The address is an array handle, hence device memory.
   bool to_array = false;
-  // Of a batch: the number of copies, and the addresses of its first copy.
+  // For a batch: the number of copies, and the addresses of its first copy.
   std::uint32_t copies = 1;
   std::uint64_t first_source = 0;
   std::uint64_t first_destination = 0;
 };
 /// Call after the driver call: records the call with its times, result and `stack` (a key).
-void work_done(const call& c, const work& w, std::uint64_t stack);
+void work_done(const call& c, const gpu_work& w, std::uint64_t stack);
 
 /// The key of the graph that `stream` is being captured into; 0 if it is not being captured.
 [[nodiscard]] std::uint64_t captured_graph(const call& c, CUstream stream);
 
-/// A graph node, by driver handles. `graph` 0 means the graph that contains `node`; `node` 0 means it is unknown.
+/// A graph node, by driver handles. `graph` 0 means the graph that contains `node`; `node` 0 means that the node's
+/// handle is unknown.
 struct node_place {
   std::uint64_t graph = 0;
   std::uint64_t node = 0;
@@ -102,13 +104,15 @@ struct node_place {
 /// The graph that `stream` is being captured into and, at a call's exit, the node that the call has added.
 [[nodiscard]] node_place captured_node(const call& c, CUstream stream);
 
-/// Call when a call returned that waited for all work of its context, such as cuCtxSynchronize.
+/// Call after a driver call that waited for all work of its context, such as cuCtxSynchronize.
 void context_waited(const call& c);
 
-/// Records a failed call with its result and, if the error is a GPU fault, the fault. `stream`: a key, or 0 for none.
+/// Records a failed call with its result and, if the error is a GPU fault, the fault. `stream`: a stream key; 0 if the
+/// call has no stream.
 void call_failed(const call& c, std::uint64_t stream);
 
-/// Exit edge of a failed call: runs `exit` if not null, then `call_failed` unless `exit` has recorded the failure.
+/// Handles the exit of a failed call: runs `exit` if not null, then `call_failed` unless `exit` has recorded the
+/// failure.
 void leave_failed(const call& c, edge_function exit);
 
 }  // namespace sluice::capture

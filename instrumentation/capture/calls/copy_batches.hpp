@@ -9,7 +9,8 @@
 /// or as one record per copy, without addresses. The addresses are known only from the call's parameters.
 namespace sluice::capture {
 
-// Parameters of cuMemcpyBatchAsync. Version 1 has one more out-pointer. Headers before CUDA 12.8 have neither version.
+// Parameters of cuMemcpyBatchAsync. Version 1 of the function has one more output parameter. Headers before CUDA 12.8
+// have neither version.
 struct batch_params {
   const CUdeviceptr* destinations;
   const CUdeviceptr* sources;
@@ -52,9 +53,9 @@ struct shaped_batch_params_v2 {
   CUstream stream;
 };
 
-/// At the exit of a batch call: records the addresses of its copies (at most 4096); returns the batch as one `work`.
-/// Under graph capture, records which blocks the new node uses. A batch of one copy: returns that copy only. O(copies).
-[[nodiscard]] work record_batch(const call& c, const batch_params& p, CUstream stream);
-[[nodiscard]] work record_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream);
+/// Call at the exit of a batch call. Records the addresses of its copies (at most 4096) and, under graph capture, the
+/// blocks that the new node uses. Returns the batch as one `gpu_work`; for a batch of one copy, that copy. O(copies).
+[[nodiscard]] gpu_work record_batch(const call& c, const batch_params& p, CUstream stream);
+[[nodiscard]] gpu_work record_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream);
 
 }  // namespace sluice::capture

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-/// Addresses of 2D and 3D copies. CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER use the same member names.
+/// The addresses of 2D and 3D copies. These templates take CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER, which
+/// use the same member names.
 namespace sluice::capture {
 
 template <class Copy>

@@ -13,33 +13,33 @@ void kernel_node(const call& c, node_place place, CUfunction function, void** pa
 void copy_node(const call& c, node_place place, const CUDA_MEMCPY3D* copy, bool fresh) {
   if (!c.ok() || copy == nullptr || !options.touches) return;
   const std::uint64_t words[] = {source_of(*copy), destination_of(*copy)};
-  touch(c, nullptr, place, fresh ? collector::intern("cuMemcpy3D") : 0, words, 2);
+  touch(c, nullptr, place, fresh ? ring::intern("cuMemcpy3D") : 0, words, 2);
 }
 
 void fill_node(const call& c, node_place place, CUdeviceptr address, bool fresh) {
   if (!c.ok() || !options.touches) return;
   const std::uint64_t words[] = {address};
-  touch(c, nullptr, place, fresh ? collector::intern("cuMemset") : 0, words, 1);
+  touch(c, nullptr, place, fresh ? ring::intern("cuMemset") : 0, words, 1);
 }
 
 void child_node(const call& c, node_place place, std::uint64_t child) {
   if (!c.ok() || !options.touches || child == 0 || !place.in_graph()) return;
-  collector::child_graph_record out{};
+  ring::child_graph_record out{};
   out.header.time = c.now;
   out.graph = place.graph;
   out.node = place.node;
   out.child = child;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void node_switched(const call& c, node_place place, bool enabled) {
   if (!c.ok() || !options.touches) return;
-  collector::node_switch_record out{};
+  ring::node_switch_record out{};
   out.header.time = c.now;
   out.graph = place.graph;
   out.node = place.node;
   out.enabled = enabled ? 1 : 0;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void any_node(const call& c, node_place place, const CUgraphNodeParams* node, bool fresh) {

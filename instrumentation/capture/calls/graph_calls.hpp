@@ -8,14 +8,14 @@
 namespace sluice::capture {
 
 void kernel_node(const call& c, node_place place, CUfunction function, void** parameters, void** extra);
-/// `fresh`: the node was just created and is named after the operation; else it keeps its name.
+/// `fresh`: the node was just created and is named after the operation; otherwise, the node keeps its name.
 void copy_node(const call& c, node_place place, const CUDA_MEMCPY3D* copy, bool fresh);
 void fill_node(const call& c, node_place place, CUdeviceptr address, bool fresh);
-/// The node runs `child`: a graph, or an executable graph that was launched under capture.
+/// Records that the node runs `child`: a graph, or an executable graph that was launched under capture.
 void child_node(const call& c, node_place place, std::uint64_t child);
 /// Records that a node of an executable graph was disabled or enabled.
 void node_switched(const call& c, node_place place, bool enabled);
-/// Calls the function above for the node's kind. Kinds that use no memory are ignored.
+/// Calls the function for the node's kind (`copy_node`, `fill_node` etc.). Ignores kinds that use no memory.
 void any_node(const call& c, node_place place, const CUgraphNodeParams* node, bool fresh);
 
 /// Takes any version of the driver's struct of kernel node parameters; null is ignored.

@@ -19,7 +19,7 @@ std::uint64_t key_of(T* handle) {
   return reinterpret_cast<std::uint64_t>(handle);
 }
 
-/// The value of an out-pointer after a successful call; else null.
+/// The value to which an output parameter points, after a successful call; else null.
 template <class T>
 T* written(const call& c, T* const* pointer) {
   return c.ok() && pointer != nullptr ? *pointer : nullptr;
@@ -27,11 +27,11 @@ T* written(const call& c, T* const* pointer) {
 
 // --- kernels ---------------------------------------------------------------------------------------------------------
 
-/// True if this thread's current launch is to be examined after it has returned.
+/// True if this thread's current launch must be examined after it has returned.
 SLUICE_THREAD_LOCAL bool after_it = false;
 
-/// Under capture, a launch defines a node, which exists only after the call. Also, querying a function's parameters may
-/// make the driver load its code; during a capture that is better left to the launch itself.
+/// Under capture, a launch is examined after the call: only then does its node exist. Also, querying a function's
+/// parameters may make the driver load its code, which during a capture is better left to the launch itself.
 SLUICE_HOT void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   if (options.kernels) work_starts(c);
   after_it = captures.load(std::memory_order_relaxed) > 0;
@@ -62,17 +62,17 @@ void launch_on_each(const call& c, const CUDA_LAUNCH_PARAMS* list, unsigned coun
 
 // --- graphs ----------------------------------------------------------------------------------------------------------
 
-/// Defines a graph, or (`made` not 0) an executable graph or a clone made from it.
+/// Defines `graph` or, if `made` is not 0, an executable graph or a clone that was made from `graph`.
 void define(const call& c, CUgraph graph, std::uint64_t made = 0) {
   if (graph == nullptr) return;
-  collector::graph_definition_record out{};
+  ring::graph_definition_record out{};
   out.header.time = c.now;
   out.graph = made == 0 ? key_of(graph) : made;
   out.source = made == 0 ? 0 : key_of(graph);
   std::size_t nodes = 0;
   const bool counted = made != 0 && driver.graph_nodes != nullptr;
   if (counted && driver.graph_nodes(graph, nullptr, &nodes) == CUDA_SUCCESS) out.nodes = nodes;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 template <class Made>
@@ -100,25 +100,25 @@ node_place made_in(const call& c, CUgraph graph, const CUgraphNode* node) {
 void graph_launch(const call& c, CUgraphExec graph, CUstream stream) {
   if (options.kernels || (options.graphs && !options.graph_nodes)) work_starts(c);
   note_graph_launch(c.correlation(), key_of(graph));
-  note_launch(c, collector::intern("cuGraphLaunch"), stream);
-  collector::graph_call_record out{};
+  note_launch(c, ring::intern("cuGraphLaunch"), stream);
+  ring::graph_call_record out{};
   out.header.time = c.begin;
   out.graph = key_of(graph);
   out.correlation = c.correlation();
-  collector::emit(out);
+  ring::emit(out);
 }
 
 /// Each launch gets a record. If the device reports no interval, the record has the call's time.
 void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
   launched(c, stream);
   if (!c.ok() || (options.graphs && !options.graph_nodes)) return;
-  collector::graph_launch_record out{};
+  ring::graph_launch_record out{};
   out.header.time = c.begin;
   out.graph = key_of(graph);
   out.stream = c.stream(stream);
   out.device = c.device();
   out.correlation = c.correlation();
-  collector::emit(out);
+  ring::emit(out);
 }
 
 #define EDGE(...) [](const call& c) { __VA_ARGS__; }
@@ -126,10 +126,11 @@ void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 constexpr auto memory = trace::recording_mode::memory;
 constexpr auto timeline = trace::recording_mode::timeline;
-/// An edge of a very frequent call.
+/// The handler of an edge of a very frequent call.
 #define HOT_EDGE(...) \
   [](const call& c) __attribute__((hot)) { __VA_ARGS__; }
-/// Also for the variant with per-thread default streams, which has the same parameters.
+/// The entry of a launch call. Also used for its variant with per-thread default streams, which has the same
+/// parameters.
 #define LAUNCH_ENTRY(number, name, text, stream, extra, per_thread)                                  \
   {                                                                                                  \
     number, text, HOT_EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)),                  \
@@ -171,7 +172,7 @@ constexpr call_entry table[] = {
     DONE(cuGraphAddMemcpyNode, copy_node(c, made_in(c, p.hGraph, p.phGraphNode), p.copyParams, true)),
     DONE(cuGraphAddMemsetNode,
          if (p.memsetParams != nullptr) fill_node(c, made_in(c, p.hGraph, p.phGraphNode), p.memsetParams->dst, true)),
-    // Changed parameters: of a graph (for executable graphs made from it later), or of an executable graph.
+    // Changed parameters of a graph (for executable graphs made from it later) or of an executable graph.
     DONE(cuGraphKernelNodeSetParams, kernel_node(c, place_of(p.hNode), p.nodeParams)),
     DONE(cuGraphKernelNodeSetParams_v2, kernel_node(c, place_of(p.hNode), p.nodeParams)),
     DONE(cuGraphMemcpyNodeSetParams, copy_node(c, place_of(p.hNode), p.nodeParams, false)),
@@ -184,7 +185,7 @@ constexpr call_entry table[] = {
     DONE(cuGraphExecMemsetNodeSetParams,
          if (p.memsetParams != nullptr) fill_node(c, place_of(p.hGraphExec, p.hNode), p.memsetParams->dst, false)),
     DONE(cuGraphExecNodeSetParams, any_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams, false)),
-    // Child graphs, and nodes that are disabled for some time.
+    // Child graphs, and nodes that can be disabled.
     DONE(cuGraphAddChildGraphNode, child_node(c, made_in(c, p.hGraph, p.phGraphNode), key_of(p.childGraph))),
     DONE(cuGraphExecChildGraphNodeSetParams, child_node(c, place_of(p.hGraphExec, p.hNode), key_of(p.childGraph))),
     DONE(cuGraphNodeSetEnabled, node_switched(c, place_of(p.hGraphExec, p.hNode), p.isEnabled != 0)),
@@ -195,7 +196,7 @@ constexpr call_entry table[] = {
                    made_of(c, p.hGraph, p.phGraphExec)),
     DONE(cuGraphExecUpdate, made_of(c, p.hGraph, &p.hGraphExec)),
     DONE(cuGraphExecUpdate_v2, made_of(c, p.hGraph, &p.hGraphExec)),
-    // Functions that may no longer exist.
+    // After these calls, some functions may no longer exist.
     {ID(cuModuleUnload), "cuModuleUnload", EDGE((void)c; forget_functions()), nullptr},
     {ID(cuLibraryUnload), "cuLibraryUnload", EDGE((void)c; forget_functions()), nullptr},
 };

@@ -1,5 +1,5 @@
-// Allocations and frees. An allocation has the time of its exit edge, a free that of its entry edge, because in between
-// another thread may get the same address.
+// Allocations and frees. An allocation gets the time of its exit edge, a free the time of its entry edge, because
+// another thread may get the same address during a free.
 
 #include "instrumentation/capture/activity/faults.hpp"
 #include "instrumentation/capture/blocks/contents.hpp"
@@ -38,7 +38,7 @@ struct allocation {
   std::uint64_t owner = 0;
 };
 
-/// The value of an out-pointer after a successful call; else 0.
+/// The value to which an output parameter points, after a successful call; else 0.
 template <class T>
 std::uint64_t written(const call& c, const T* pointer) {
   return c.ok() && pointer != nullptr ? number(*pointer) : 0;
@@ -51,7 +51,7 @@ void note_change() {
 SLUICE_HOT void allocated(const call& c, const allocation& a) {
   note_change();
   if (!c.ok()) {
-    collector::alloc_failed_record out{};
+    ring::alloc_failed_record out{};
     out.header.time = c.now;
     out.header.flags = a.flags;
     out.bytes = a.bytes;
@@ -63,16 +63,16 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
     out.device = c.device();
     out.layer = raw(a.layer);
     out.kind = raw(a.kind);
-    collector::emit(out);
+    ring::emit(out);
     note_failure(c, a.stream);
     return;
   }
   if (a.address == 0) return;
-  // A block that is only held once more is already in the table.
-  if ((a.flags & collector::flag_shared) == 0 || a.bytes != 0) {
+  // If the block is only in use once more, it is already in the table.
+  if ((a.flags & ring::flag_shared) == 0 || a.bytes != 0) {
     live_blocks::add({a.address, a.bytes, a.layer, a.kind, c.device()});
   }
-  collector::alloc_record out{};
+  ring::alloc_record out{};
   out.header.time = c.now;
   out.header.flags = a.flags;
   out.address = a.address;
@@ -88,10 +88,10 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   out.correlation = c.correlation();
   out.layer = raw(a.layer);
   out.kind = raw(a.kind);
-  collector::emit(out);
+  ring::emit(out);
 }
 
-/// True if this thread's last free was of an unknown block.
+/// True if this thread's last free was that of an unknown block.
 SLUICE_THREAD_LOCAL bool freed_unknown = false;
 
 SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, layer layer = layer::driver,
@@ -99,7 +99,7 @@ SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, la
   if (address == 0) return;
   note_change();
   freed_unknown = !live_blocks::remove(address, layer, kind);
-  collector::free_record out{};
+  ring::free_record out{};
   out.header.time = c.begin;
   out.header.flags = flags;
   out.address = address;
@@ -107,30 +107,30 @@ SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, la
   out.correlation = c.correlation();
   out.layer = raw(layer);
   out.kind = raw(kind);
-  collector::emit(out);
+  ring::emit(out);
 }
 
 /// One call may remove several adjacent mappings.
 void unmapped(const call& c, std::uint64_t address, std::uint64_t bytes) {
   constexpr std::uint64_t granularity = std::uint64_t{2} << 20;
-  constexpr std::uint64_t most_steps = 1 << 16;
+  constexpr std::uint64_t max_steps = 1 << 16;
   note_change();
-  for (std::uint64_t at = 0; at < bytes && at / granularity < most_steps; at += granularity) {
+  for (std::uint64_t at = 0; at < bytes && at / granularity < max_steps; at += granularity) {
     live_blocks::remove(address + at, layer::driver, memory_kind::mapping);
   }
-  collector::free_record out{};
+  ring::free_record out{};
   out.header.time = c.begin;
   out.address = address;
   out.bytes = bytes;
   out.correlation = c.correlation();
   out.layer = raw(layer::driver);
   out.kind = raw(memory_kind::mapping);
-  collector::emit(out);
+  ring::emit(out);
 }
 
 /// A call that changes memory, but neither allocates nor frees any.
 void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
-  collector::api_call_record out{};
+  ring::api_call_record out{};
   out.header.time = c.begin;
   out.end = c.now;
   out.name = c.name;
@@ -138,20 +138,20 @@ void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
   out.bytes = bytes;
   out.status = c.result;
   out.context = c.context();
-  collector::emit(out);
+  ring::emit(out);
   if (!c.ok()) note_failure(c, 0);
 }
 
-/// The exit of a synchronous free.
+/// Exit of a synchronous free.
 void free_done(const call& c, std::uint64_t address) {
   if (address == 0 || !c.ok()) return;
   if (freed_unknown && entry_points::in_use()) bypass_check::unknown_free(address);
-  collector::free_completed_record out{};
+  ring::free_completed_record out{};
   out.header.time = c.now;
   out.address = address;
   out.correlation = c.correlation();
   out.layer = raw(layer::driver);
-  collector::emit(out);
+  ring::emit(out);
 }
 
 std::uint64_t element_bytes(CUarray_format format) {
@@ -187,14 +187,15 @@ CUDA_ARRAY3D_DESCRIPTOR three_dimensional(const CUDA_ARRAY_DESCRIPTOR& d) {
   return out;
 }
 
-/// A memory node: the graph owns the address from now on; memory is there while the graph runs.
+/// Records that a memory node was added: from now on, the graph owns the address; the memory exists while the graph
+/// runs.
 void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, std::uint64_t graph) {
   const std::uint32_t device = c.device();
   allocated(c, {.address = address,
                 .bytes = bytes,
                 .layer = layer::pool,
                 .pool = graph_pool(device),
-                .flags = collector::flag_graph,
+                .flags = ring::flag_graph,
                 .owner = graph});
 }
 
@@ -208,10 +209,10 @@ void graph_node_added(const call& c, const CUgraphNodeParams* node, CUgraph grap
 
 void graph_ended(std::uint64_t graph) {
   if (graph == 0) return;
-  collector::graph_end_record out{};
-  out.header.time = collector::now();
+  ring::graph_end_record out{};
+  out.header.time = ring::now();
   out.graph = graph;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void async_allocated(const call& c, const CUdeviceptr* address, std::size_t bytes, CUstream stream,
@@ -225,32 +226,29 @@ void async_allocated(const call& c, const CUdeviceptr* address, std::size_t byte
                 .layer = layer::pool,
                 .stream = c.stream(stream),
                 .pool = pool,
-                .flags = collector::flag_asynchronous});
+                .flags = ring::flag_asynchronous});
 }
 
-/// The pool may be one that the program did not create: the device's default pool.
+/// Announces the pool first, because the program need not have created it: it may be the device's default pool.
 void allocated_from_pool(const call& c, const cuMemAllocFromPoolAsync_params& p) {
   if (c.ok()) know_pool(number(p.pool), c.device());
   async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool));
 }
 
-/// Under capture this adds a node; the graph keeps the address.
+/// Under capture, this only adds a node; the graph keeps the address.
 void async_freed(const call& c, CUdeviceptr address, CUstream stream) {
   if (captured_graph(c, stream) != 0) return;
-  freed(c, address, memory_kind::unknown, layer::pool, c.stream(stream), collector::flag_asynchronous);
+  freed(c, address, memory_kind::unknown, layer::pool, c.stream(stream), ring::flag_asynchronous);
 }
 
-/// Memory that another process owns. Its size must be queried by its address.
+/// Records that memory owned by another process was opened. The memory's size must be queried by its address.
 void ipc_opened(const call& c, const CUdeviceptr* address, layer layer, std::uint64_t pool) {
   const std::uint64_t where = written(c, address);
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
   if (where != 0 && driver.address_range != nullptr) driver.address_range(&base, &bytes, where);
-  allocated(c, {.address = where,
-                .bytes = bytes,
-                .layer = layer,
-                .pool = pool,
-                .flags = collector::flag_ipc | collector::flag_shared});
+  allocated(
+      c, {.address = where, .bytes = bytes, .layer = layer, .pool = pool, .flags = ring::flag_ipc | ring::flag_shared});
 }
 
 /// Calls that destroy a context. The records of its streams are collected first.
@@ -310,8 +308,7 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemPoolImportPointer); ipc_opened(c, p.ptr_out, layer::pool, number(p.pool));
           imported_from_pool(c, written(c, p.ptr_out), number(p.pool), p.shareData))},
     {ID(cuIpcCloseMemHandle), "cuIpcCloseMemHandle",
-     EDGE(P(cuIpcCloseMemHandle); freed(c, p.dptr, memory_kind::device, layer::driver, 0, collector::flag_ipc)),
-     nullptr},
+     EDGE(P(cuIpcCloseMemHandle); freed(c, p.dptr, memory_kind::device, layer::driver, 0, ring::flag_ipc)), nullptr},
     // Host memory.
     {ID(cuMemAllocHost_v2), "cuMemAllocHost", nullptr,
      EDGE(P(cuMemAllocHost_v2);
@@ -326,10 +323,10 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemHostRegister_v2); allocated(c, {.address = number(p.p),
                                                  .bytes = p.bytesize,
                                                  .kind = memory_kind::pinned,
-                                                 .flags = collector::flag_registered}))},
+                                                 .flags = ring::flag_registered}))},
     {ID(cuMemHostUnregister), "cuMemHostUnregister",
      EDGE(P(cuMemHostUnregister); forget_results();
-          freed(c, number(p.p), memory_kind::pinned, layer::driver, 0, collector::flag_registered)),
+          freed(c, number(p.p), memory_kind::pinned, layer::driver, 0, ring::flag_registered)),
      EDGE(P(cuMemHostUnregister); free_done(c, number(p.p)))},
     // Stream-ordered memory.
     {ID(cuMemAllocAsync), "cuMemAllocAsync", nullptr,
@@ -363,12 +360,12 @@ constexpr call_entry table[] = {
           allocated(c, {.address = written(c, p.handle), .bytes = p.size, .kind = memory_kind::physical}))},
     {ID(cuMemRelease), "cuMemRelease", EDGE(P(cuMemRelease); freed(c, p.handle, memory_kind::physical)), nullptr},
     {ID(cuMemRetainAllocationHandle), "cuMemRetainAllocationHandle", nullptr,
-     EDGE(P(cuMemRetainAllocationHandle); allocated(
-              c, {.address = written(c, p.handle), .kind = memory_kind::physical, .flags = collector::flag_shared}))},
+     EDGE(P(cuMemRetainAllocationHandle);
+          allocated(c, {.address = written(c, p.handle), .kind = memory_kind::physical, .flags = ring::flag_shared}))},
     {ID(cuMemImportFromShareableHandle), "cuMemImportFromShareableHandle", nullptr,
      EDGE(P(cuMemImportFromShareableHandle); allocated(c, {.address = written(c, p.handle),
                                                            .kind = memory_kind::physical,
-                                                           .flags = collector::flag_shared | collector::flag_ipc});
+                                                           .flags = ring::flag_shared | ring::flag_ipc});
           imported_physical(c, written(c, p.handle), p.osHandle, p.shHandleType))},
     {ID(cuMemExportToShareableHandle), "cuMemExportToShareableHandle", nullptr,
      EDGE(P(cuMemExportToShareableHandle); noted(c, p.handle, 0);

@@ -16,13 +16,13 @@ namespace sluice::capture {
 
 namespace {
 
-using collector::shared_thing;
+using ring::shared_thing;
 
-using collector::key_of_handle;
+using ring::key_of_handle;
 
 // --- descriptors -----------------------------------------------------------------------------------------------------
 
-/// The offset of a mark is its key; the length shows that it is one of ours.
+/// A mark is a lock whose offset is the key and whose length shows that we set it. Offsets begin here.
 constexpr std::uint64_t mark_base = std::uint64_t{1} << 61;
 constexpr std::uint64_t mark_bytes = 7919;
 
@@ -30,8 +30,8 @@ constexpr std::uint64_t mark_bytes = 7919;
 std::uint64_t mark(int descriptor) {
   static std::atomic<std::uint64_t> last{0};
   const std::uint64_t seed =
-      (static_cast<std::uint64_t>(getpid()) << 32) ^ collector::now() ^ last.fetch_add(collector::handle_key_factor);
-  const std::uint64_t place = mark_base | ((seed * collector::handle_key_factor) >> 4);
+      (static_cast<std::uint64_t>(getpid()) << 32) ^ ring::now() ^ last.fetch_add(ring::handle_key_factor);
+  const std::uint64_t place = mark_base | ((seed * ring::handle_key_factor) >> 4);
   struct flock lock {};
   lock.l_type = F_RDLCK;
   lock.l_whence = SEEK_SET;
@@ -40,7 +40,8 @@ std::uint64_t mark(int descriptor) {
   return fcntl(descriptor, F_OFD_SETLK, &lock) == 0 ? place : 0;
 }
 
-/// The mark in /proc/self/fdinfo, or 0. Example: "lock:  1: OFDLCK  ADVISORY  READ -1 00:05:8 BEGIN END".
+/// The mark in `text`, from /proc/self/fdinfo; 0 if there is none. Example of a line: "lock:  1: OFDLCK  ADVISORY  READ
+/// -1 00:05:8 BEGIN END".
 std::uint64_t mark_in(char* text) {
   for (char* line = strstr(text, "OFDLCK"); line != nullptr; line = strstr(line + 1, "OFDLCK")) {
     char* end = strchr(line, '\n');
@@ -110,14 +111,14 @@ struct shared {
 
 void say(const call& c, const shared& s) {
   if (s.what == 0) return;
-  collector::share_record out{};
+  ring::share_record out{};
   out.header.time = c.now;
   out.key = s.key;
   out.what = s.what;
   out.pool = s.pool;
   out.kind = static_cast<std::uint32_t>(s.kind);
   out.imported = s.imported ? 1 : 0;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 }  // namespace

@@ -26,19 +26,19 @@ std::uint64_t number(const T* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-void starts(const call& c, const work& w) {
+void starts(const call& c, const gpu_work& w) {
   if (!options.copies) return;
   work_starts(c);
-  // Timing starts only after this.
+  // Hash before timing starts.
   if (options.duplicates_percent != 0) note_content(c, w);
   if (entry_points::in_use()) copy_times::begin(c, w);
 }
 
-/// For a batch, before its copies are known: always timed.
-work any_size(CUstream stream) { return {.bytes = UINT64_MAX, .stream = stream}; }
+/// Describes a batch before its copies are known. Its size is unlimited, so that the batch is always timed.
+gpu_work any_size(CUstream stream) { return {.bytes = UINT64_MAX, .stream = stream}; }
 
 /// Records a copy or memset. Under capture it defines a graph node, whose blocks each launch touches.
-void done(const call& c, const work& w) {
+void done(const call& c, const gpu_work& w) {
   work_done(c, w, current_stack());
   const node_place node = c.ok() ? captured_node(c, w.stream) : node_place{};
   if (!node.in_graph()) return;
@@ -46,8 +46,9 @@ void done(const call& c, const work& w) {
   touch(c, w.stream, node, c.name, words, 2);
 }
 
-/// A copy or memset has been enqueued: a device record is outstanding, or its events end the timing.
-void moved(const call& c, const work& w) {
+/// Call when a copy or memset has been enqueued: a device record is then outstanding, or the copy's events are
+/// recorded.
+void moved(const call& c, const gpu_work& w) {
   const bool looks = options.duplicates_percent != 0 && options.copies && c.ok();
   const result_place result = looks ? announce_result(c, w) : result_place::none;
   done(c, w);
@@ -62,20 +63,20 @@ void stream_made(const call& c, const CUstream* stream) {
 void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   const bool everything = kind == trace::sync_kind::context;
   if (!c.ok()) call_failed(c, stream);
-  // That call may wait for another context than the current one.
+  // cuCtxSynchronize_v2 may wait for a context other than the current one.
   const bool of_this_context = c.entry == nullptr || c.entry->id != id_context_synchronize_v2;
   if (options.duplicates_percent != 0 && c.ok() && (everything ? of_this_context : stream != 0)) {
     results_ended(c, everything ? 0 : stream);
   }
   if (c.ok() && (everything || stream != 0)) pending.is_done(everything ? 0 : stream, c.begin);
   if (!records_at_least(timeline)) return;
-  collector::sync_record out{};
+  ring::sync_record out{};
   out.header.time = c.begin;
   out.end = c.now;
   out.stream = stream;
   out.kind = raw(kind);
   out.stack = current_stack();
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void event_waited(const call& c, CUevent event) {
@@ -89,12 +90,11 @@ void edge(const call& c, bool record, CUevent event, CUstream stream) {
     results_precede(c, number(event), c.stream(stream));
   }
   if (!records_at_least(timeline)) return;
-  collector::event_edge_record out{};
+  ring::event_edge_record out{};
   out.header.time = c.begin;
   out.event = number(event);
   out.stream = c.stream(stream);
-  collector::emit_bytes(&out.header, record ? collector::record_type::event_record : collector::record_type::event_wait,
-                        sizeof out);
+  ring::emit_bytes(&out.header, record ? ring::record_type::event_record : ring::record_type::event_wait, sizeof out);
 }
 
 std::uint64_t rows(std::size_t n) { return n == 0 ? 1 : n; }
@@ -105,9 +105,9 @@ memory_side side_of(CUmemorytype type) {
 }
 
 template <class Copy>
-work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
+gpu_work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   if (copy == nullptr) return {.stream = stream};
-  work w{source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
+  gpu_work w{source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
   w.from_array = copy->srcMemoryType == CU_MEMORYTYPE_ARRAY;
   w.to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY;
   w.from = side_of(copy->srcMemoryType);
@@ -132,15 +132,15 @@ work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   return w;
 }
 
-work from_host(work w) {
+gpu_work from_host(gpu_work w) {
   w.from = memory_side::host;
   return w;
 }
-work to_host(work w) {
+gpu_work to_host(gpu_work w) {
   w.to = memory_side::host;
   return w;
 }
-work from_either(work w) {
+gpu_work from_either(gpu_work w) {
   w.from = w.to = memory_side::either;
   return w;
 }
@@ -152,7 +152,7 @@ constexpr std::uint32_t id_3d_batch = 778, id_3d_batch_ptsz = 779, id_3d_batch_v
 #define EDGE(...) [](const call& c) { __VA_ARGS__; }
 #define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
-/// A call and its variant for per-thread default streams, which has the same parameters.
+/// The entries of a call and of its variant for per-thread default streams, which has the same parameters.
 #define WORK(name, twin, text, ...)                                                               \
   { ID(name), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); moved(c, __VA_ARGS__)) } \
   , { ID(twin), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); moved(c, __VA_ARGS__)), true }
@@ -169,8 +169,8 @@ constexpr std::uint32_t id_3d_batch = 778, id_3d_batch_ptsz = 779, id_3d_batch_v
   { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__), false, least, false, contents } \
   , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least, false, contents }
 // The preprocessor splits a braced list in a macro argument at its commas.
-#define W(...) (work{__VA_ARGS__})
-#define SET(to, size, on, what) (work{.destination = to, .bytes = size, .stream = on, .value = what})
+#define W(...) (gpu_work{__VA_ARGS__})
+#define SET(to, size, on, what) (gpu_work{.destination = to, .bytes = size, .stream = on, .value = what})
 #define HOST(...) (from_host({__VA_ARGS__}))
 #define BACK(...) (to_host({__VA_ARGS__}))
 #define EITHER(...) (from_either({__VA_ARGS__}))
@@ -237,24 +237,24 @@ constexpr call_entry table[] = {
          SET(p.dstDevice, p.Width* p.Height * 2, p.hStream, p.us)),
     WORK(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async",
          SET(p.dstDevice, p.Width* p.Height * 4, p.hStream, p.ui)),
-    // Prefetches of managed memory: no record of their own; the migrations are recorded.
+    // Prefetches of managed memory have no record of their own; the migrations are recorded.
     {ID(cuMemPrefetchAsync_v2), "cuMemPrefetchAsync", nullptr,
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream)))},
     {ID(cuMemPrefetchAsync_v2_ptsz), "cuMemPrefetchAsync", nullptr,
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream))), true},
-    // Streams are announced when they are created: later they may be under capture and cannot be queried then. After a
-    // destroy, another stream may get the same handle.
+    // Streams are announced when they are created, because later they may be under capture and cannot be queried then.
+    // After a stream is destroyed, another stream may get the same handle.
     {ID(cuStreamCreate), "cuStreamCreate", nullptr, EDGE(P(cuStreamCreate); stream_made(c, p.phStream))},
     {ID(cuStreamCreateWithPriority), "cuStreamCreateWithPriority", nullptr,
      EDGE(P(cuStreamCreateWithPriority); stream_made(c, p.phStream))},
     {ID(cuStreamDestroy_v2), "cuStreamDestroy", EDGE(P(cuStreamDestroy_v2); forget_stream(c.context(), p.hStream)),
      nullptr},
-    // Waits are handled in every mode: they show whether records that should have come are missing.
+    // Waits are handled in every mode, because they show whether records are missing that should have arrived.
     BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize", trace::recording_mode::memory,
            contents_use::no, waited(c, trace::sync_kind::stream, c.stream(p.hStream))),
     {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(P(cuEventSynchronize); event_waited(c, p.hEvent)),
      false, timeline, false, contents_use::too},
-    // A program that learns by them that a copy has ended goes on to use what it copied.
+    // A program that learns from these calls that a copy has ended may then use the copied data.
     {ID(cuEventQuery), "cuEventQuery", nullptr, EDGE(P(cuEventQuery); results_ended_by(c, number(p.hEvent))), false,
      timeline, false, contents_use::only},
     {ID(cuStreamQuery), "cuStreamQuery", nullptr, EDGE(P(cuStreamQuery); results_ended(c, c.stream(p.hStream))), false,
@@ -263,7 +263,7 @@ constexpr call_entry table[] = {
      EDGE(P(cuStreamQuery_ptsz); results_ended(c, c.stream(p.hStream))), true, timeline, false, contents_use::only},
     {ID(cuCtxSynchronize), "cuCtxSynchronize", nullptr, context_waited},
     {id_context_synchronize_v2, "cuCtxSynchronize", nullptr, context_waited},
-    // Order between streams.
+    // Calls that order streams.
     BESIDE(cuEventRecord, cuEventRecord_ptsz, "cuEventRecord", timeline, contents_use::too,
            edge(c, true, p.hEvent, p.hStream)),
     BESIDE(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, "cuEventRecord", timeline, contents_use::too,
@@ -290,14 +290,14 @@ void context_waited(const call& c) { waited(c, trace::sync_kind::context, 0); }
 
 SLUICE_HOT void work_starts(const call& c) { pending.add(c.correlation(), c.begin); }
 
-SLUICE_HOT void work_done(const call& c, const work& w, std::uint64_t stack) {
+SLUICE_HOT void work_done(const call& c, const gpu_work& w, std::uint64_t stack) {
   const std::uint64_t stream = c.stream(w.stream);
   if (c.ok() && captured_graph(c, w.stream) == 0) {
     pending.goes_to(c.correlation(), c.begin, stream);
   } else {
     pending.remove(c.correlation());
   }
-  collector::api_call_record out{};
+  ring::api_call_record out{};
   out.header.time = c.begin;
   out.end = c.now;
   out.name = c.name;
@@ -309,7 +309,7 @@ SLUICE_HOT void work_done(const call& c, const work& w, std::uint64_t stack) {
   out.status = c.result;
   out.correlation = c.correlation();
   out.context = c.context();
-  collector::emit(out);
+  ring::emit(out);
   if (!c.ok()) note_failure(c, stream);
 }
 
@@ -336,7 +336,7 @@ SLUICE_HOT node_place captured_node(const call& c, CUstream stream) {
              status == CU_STREAM_CAPTURE_STATUS_NONE) {
     return {};
   }
-  return {collector::foreign_graph_bit, 0};  // Captured into an unknown graph.
+  return {ring::foreign_graph_bit, 0};  // Captured into an unknown graph.
 }
 
 std::uint64_t captured_graph(const call& c, CUstream stream) { return captured_node(c, stream).graph; }

@@ -16,28 +16,28 @@ std::atomic<std::uint64_t> last_range{0};
 std::atomic<std::int64_t> next_step{0};
 
 void begin(std::uint64_t id, std::uint64_t name, std::uint64_t domain) {
-  collector::range_begin_record out{};
-  out.header.time = collector::now();
+  ring::range_begin_record out{};
+  out.header.time = ring::now();
   out.id = id;
   out.name = name;
   out.domain = domain;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void finish(std::uint64_t id, std::uint64_t domain) {
-  collector::range_end_record out{};
-  out.header.time = collector::now();
+  ring::range_end_record out{};
+  out.header.time = ring::now();
   out.id = id;
   out.domain = domain;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void marker(std::uint64_t name, std::int64_t number) {
-  collector::marker_record out{};
-  out.header.time = collector::now();
+  ring::marker_record out{};
+  out.header.time = ring::now();
   out.name = name;
   out.step = number;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 }  // namespace
@@ -63,28 +63,28 @@ void step(std::int64_t number) noexcept {
   sample_pools();
   if (number < 0) number = next_step.load(std::memory_order_relaxed);
   next_step.store(number + 1, std::memory_order_relaxed);
-  marker(collector::intern("step"), number);
+  marker(ring::intern("step"), number);
 }
 
 void pause() noexcept {
   if (paused.exchange(true)) return;
   forget_results();  // Waits are not seen during the pause.
-  mark(collector::intern("recording paused"));
+  mark(ring::intern("recording paused"));
   if (!records_are_taken()) pause_activity();
 }
 
 void resume() noexcept {
   if (!paused.exchange(false)) return;
   if (!records_are_taken()) resume_activity();
-  mark(collector::intern("recording resumed"));
+  mark(ring::intern("recording resumed"));
 }
 
 void name_thread(std::uint64_t tid, std::uint64_t name) noexcept {
-  collector::thread_name_record out{};
-  out.header.time = collector::now();
+  ring::thread_name_record out{};
+  out.header.time = ring::now();
   out.tid = tid;
   out.name = name;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 }  // namespace sluice::capture::annotations

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-/// What a program reports about itself by NVTX or sluice.h: ranges, marks, steps, names. Callable from any thread; no
-/// locks (`step` may wait microseconds). Texts are `collector::intern` keys; NVTX domain 0 is the default.
+/// Records the annotations that a program makes through NVTX or sluice.h: ranges, marks, steps, names. Callable from
+/// any thread; takes no locks (`step` may wait microseconds). Texts are `ring::intern` keys; domain 0 is NVTX's default
+/// domain.
 namespace sluice::capture::annotations {
 
 void push(std::uint64_t name, std::uint64_t domain) noexcept;
@@ -12,8 +13,8 @@ void pop(std::uint64_t domain) noexcept;
 [[nodiscard]] std::uint64_t start(std::uint64_t name, std::uint64_t domain) noexcept;
 void end(std::uint64_t range) noexcept;
 void mark(std::uint64_t name) noexcept;
-/// Begins step `number`; -1 means one more than the last step's. Also samples pools and PyTorch's totals now, so that a
-/// recording can be compared with the program's own figures for each step.
+/// Begins step `number`; -1 means the last step's number plus 1. Also samples pools and PyTorch's totals, so that a
+/// recording can be compared with the program's own numbers for each step.
 void step(std::int64_t number) noexcept;
 /// Stops recording copies, kernels and waits until `resume`. Allocations and frees are still recorded, so that totals
 /// stay right. Marks in the recording show the pause. Waits microseconds for CUPTI.

@@ -29,62 +29,62 @@ EXPORTED void sluice_resume(void) {
 }
 
 EXPORTED void sluice_mark(const char* name) {
-  if (recording()) annotations::mark(collector::intern(name));
+  if (recording()) annotations::mark(ring::intern(name));
 }
 
 EXPORTED void sluice_push(const char* name) {
-  if (recording()) annotations::push(collector::intern(name), 0);
+  if (recording()) annotations::push(ring::intern(name), 0);
 }
 
 EXPORTED void sluice_pop(void) {
   if (recording()) annotations::pop(0);
 }
 
-EXPORTED uint64_t sluice_now(void) { return collector::now(); }
+EXPORTED uint64_t sluice_now(void) { return ring::now(); }
 
-/// Adds a range that ends now; `begin` is from `sluice_now`. Unlike the other functions, this does not connect: a process
-/// that does nothing else stays out of the recording.
+/// Adds a range that ends now; `begin` comes from `sluice_now`. Unlike the other functions, this does not connect to
+/// the writer: a process that does nothing else stays out of the recording.
 EXPORTED void sluice_range(const char* name, uint64_t begin) {
-  if (!collector::active()) return;
-  collector::range_record out{};
+  if (!ring::active()) return;
+  ring::range_record out{};
   out.header.time = begin;
-  out.end = collector::now();
-  out.name = collector::intern(name);
-  collector::emit(out);
+  out.end = ring::now();
+  out.name = ring::intern(name);
+  ring::emit(out);
 }
 
 EXPORTED void sluice_tag(const void* address, const char* category, const char* name) {
   if (address == nullptr || !recording()) return;
-  collector::tag_record out{};
-  out.header.time = collector::now();
+  ring::tag_record out{};
+  out.header.time = ring::now();
   out.address = reinterpret_cast<std::uint64_t>(address);
-  out.category = collector::intern(category);
-  out.name = collector::intern(name);
-  collector::emit(out);
+  out.category = ring::intern(category);
+  out.name = ring::intern(name);
+  ring::emit(out);
 }
 
 EXPORTED void sluice_block_alloc(const void* address, size_t bytes, int device, const char* allocator) {
   if (address == nullptr || !recording()) return;
-  collector::alloc_record out{};
-  out.header.time = collector::now();
+  ring::alloc_record out{};
+  out.header.time = ring::now();
   out.address = reinterpret_cast<std::uint64_t>(address);
   out.bytes = bytes;
-  out.name = collector::intern(allocator);
+  out.name = ring::intern(allocator);
   out.stack = current_stack();
-  out.device = device < 0 ? collector::no_device : static_cast<std::uint32_t>(device);
+  out.device = device < 0 ? ring::no_device : static_cast<std::uint32_t>(device);
   out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
-  collector::emit(out);
+  ring::emit(out);
   live_blocks::add({out.address, bytes, trace::layer::framework, trace::memory_kind::device, out.device});
 }
 
 EXPORTED void sluice_block_free(const void* address) {
   if (address == nullptr || !recording()) return;
-  collector::free_record out{};
-  out.header.time = collector::now();
+  ring::free_record out{};
+  out.header.time = ring::now();
   out.address = reinterpret_cast<std::uint64_t>(address);
   out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
   live_blocks::remove(out.address, trace::layer::framework, trace::memory_kind::device);
-  collector::emit(out);
+  ring::emit(out);
 }

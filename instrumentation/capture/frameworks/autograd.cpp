@@ -14,7 +14,7 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Interposed functions: libtorch's calls come here first, and continue to the original.
+// Interposed functions: libtorch calls these first, and they then call the originals.
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 INTERPOSED void*
 sluice_execute_with_graph_task(void* result, void* engine, void* task, void* node, void* inputs) __asm__(
@@ -31,8 +31,8 @@ namespace {
 
 // -------------------------------------------------------------------------------------------- libtorch's own functions
 
-// Their parameters are references, pointers, and objects passed by address: one word each, in registers. The first
-// function returns an object through an address that comes before the other parameters.
+// Their parameters are references, pointers, and objects passed by address: one word each, in registers.
+// `execute_function` returns an object through an address that comes before the other parameters.
 using execute_function = void* (*)(void*, void*, void*, void*, void*);
 using evaluate_function = void (*)(void*, void*, void*, void*, void*);
 using sequence_function = std::uint64_t (*)();
@@ -64,7 +64,8 @@ void find(void* library, const char* symbol, const void* ours, std::atomic<Funct
   if (found != nullptr && found != ours) function.store(reinterpret_cast<Function>(found), std::memory_order_release);
 }
 
-/// `caller`: the calling code. The function that it calls is in its own library or in one of its dependencies.
+/// `caller`: an address in the calling code. The function that this code calls is in its own library or in one of that
+/// library's dependencies.
 template <class Function>
 Function real(std::atomic<Function>& function, const char* symbol, const void* ours, const void* caller) {
   Function found = function.load(std::memory_order_acquire);
@@ -82,13 +83,13 @@ Function real(std::atomic<Function>& function, const char* symbol, const void* o
   return found;
 }
 
-// -------------------------------------------------------------------------------------------------- what is remembered
+// --------------------------------------------------------------------------------------------------- remembered stacks
 
 // Odd numbers without a pattern (from XXH64).
 constexpr std::uint64_t odd1 = 0x9E3779B185EBCA87U, odd2 = 0xC2B2AE3D27D4EB4FU;
 
-/// Stacks by 64-bit number; later entries may replace earlier ones. Lock-free: if two threads write one place at the
-/// same time, the entry becomes invalid (R. Hyatt's technique for hash tables in chess programs).
+/// Stacks, keyed by a 64-bit number; later entries may replace earlier entries. Lock-free: if two threads write the
+/// same slot at the same time, the entry becomes invalid (R. Hyatt's technique for hash tables in chess programs).
 template <std::size_t Size>
 class stack_table {
  public:
@@ -111,23 +112,25 @@ class stack_table {
   slot slots_[Size];
 };
 
-/// A thread's sequence numbers are consecutive: the last 65536 forward nodes are kept. 1 MiB, touched as used.
+/// A thread's sequence numbers are consecutive, so the table keeps the last 65536 forward nodes. 1 MiB; only used pages
+/// take RAM.
 constinit stack_table<1 << 16> forward_stacks;
-constinit stack_table<1 << 8> backward_stacks;  ///< By graph task.
+constinit stack_table<1 << 8> backward_stacks;  ///< Keyed by graph task.
 
 std::uint64_t number_of(std::uint64_t sequence, std::uint64_t thread) { return sequence + 1 + thread * odd2; }
 std::uint64_t number_of(const void* task) { return reinterpret_cast<std::uint64_t>(task) * odd2; }
 
 struct thread_state {
-  /// The thread called backward(), which runs some nodes on it; its later allocations are not by these nodes.
+  /// True if this thread called backward(), which runs some nodes on the calling thread. The thread's later allocations
+  /// do not belong to these nodes.
   bool caller = false;
   // The node being evaluated.
   const void* task = nullptr;
-  std::uint64_t kind = 0;   ///< Its class: the address of its vtable; 0 if none is evaluated.
-  std::uint64_t node = 0;   ///< `number_of` its sequence number; 0 if unknown.
-  std::uint64_t stack = 0;  ///< Key of the stack of its allocations; 0: not computed yet.
-  // Nodes that it created at one Python position and that have no stack yet.
-  std::uint64_t thread = 0;  ///< PyTorch's number of this thread.
+  std::uint64_t kind = 0;   ///< The node's class: the address of its vtable; 0 if no node is evaluated.
+  std::uint64_t node = 0;   ///< `number_of` the node's sequence number; 0 if unknown.
+  std::uint64_t stack = 0;  ///< Key of the stack of the node's allocations; 0: not computed yet.
+  // Nodes that the thread created at one Python position and that have no stack yet.
+  std::uint64_t thread = 0;  ///< PyTorch's number for this thread.
   std::uint64_t place = 0;
   std::uint64_t made[8] = {};
   std::uint32_t made_count = 0;
@@ -136,7 +139,7 @@ SLUICE_THREAD_LOCAL thread_state this_thread;
 
 bool wanted() {
   const bool of_python = options.stacks == stack_mode::python || options.stacks == stack_mode::all;
-  return of_python && options.autograd && collector::active();
+  return of_python && options.autograd && ring::active();
 }
 
 SLUICE_HOT [[gnu::noinline]] void node_made(std::uint64_t sequence) {
@@ -183,10 +186,10 @@ SLUICE_HOT [[gnu::noinline]] void node_runs(const void* task, const void* node) 
   if (stack != 0) backward_stacks.put(number_of(task), stack);
 }
 
-// ---------------------------------------------------------------------------------------------------------- its frames
+// -------------------------------------------------------------------------------------------------------------- frames
 
-/// Converts "N5torch8autograd9generated14AddmmBackward0E" to torch::autograd::generated::AddmmBackward0. More complex
-/// names stay as they are.
+/// Converts "N5torch8autograd9generated14AddmmBackward0E" to torch::autograd::generated::AddmmBackward0. Does not
+/// change more complex names.
 void write_plainly(const char* name, char* out, std::size_t size) {
   const char* at = *name == 'N' ? name + 1 : name;
   std::size_t filled = 0;
@@ -205,21 +208,21 @@ void write_plainly(const char* name, char* out, std::size_t size) {
 }
 
 void introduce(std::uint64_t key, const char* function) {
-  collector::frame_record frame{};
-  frame.header.time = collector::now();
+  ring::frame_record frame{};
+  frame.header.time = ring::now();
   frame.key = key;
-  frame.function = collector::intern(function);
+  frame.function = ring::intern(function);
   frame.kind = static_cast<std::uint32_t>(trace::frame_kind::native);
-  collector::introduce_frame(frame);
+  ring::introduce_frame(frame);
 }
 
-std::uint64_t key_of_node(std::uint64_t kind) { return (kind * odd1) | collector::frame_key_bit; }
+std::uint64_t key_of_node(std::uint64_t kind) { return (kind * odd1) | ring::frame_key_bit; }
 
 /// Sends the frame for a class of nodes. (C++ ABI: the type_info pointer precedes the vtable; its second word is the
 /// name.)
 void introduce_node(std::uint64_t kind) {
   const std::uint64_t key = key_of_node(kind);
-  if (collector::knows_frame(key)) return;
+  if (ring::knows_frame(key)) return;
   const auto* type = reinterpret_cast<const void* const*>(kind)[-1];
   const char* name = type == nullptr ? nullptr : static_cast<const char* const*>(type)[1];
   if (name == nullptr) return introduce(key, "torch::autograd::Node");
@@ -228,19 +231,19 @@ void introduce_node(std::uint64_t kind) {
   introduce(key, plain);
 }
 
-std::uint64_t key_of_mark(bool of_forward) { return (of_forward ? odd1 : odd2) | collector::frame_key_bit; }
+std::uint64_t key_of_mark(bool of_forward) { return (of_forward ? odd1 : odd2) | ring::frame_key_bit; }
 
-/// Sends the mark between the node and the stack that is inferred.
+/// Sends the frame that separates the node from the inferred stack.
 void introduce_mark(bool of_forward) {
   const std::uint64_t key = key_of_mark(of_forward);
-  if (collector::knows_frame(key)) return;
+  if (ring::knows_frame(key)) return;
   char text[64];
   snprintf(text, sizeof text, "%s%s", trace::inferred_mark,
            of_forward ? "the backward of]" : "on another thread, for]");
   introduce(key, text);
 }
 
-/// The stack below the running node: of the forward operation, or else of the call of backward(). 0: neither is known.
+/// The stack below the running node: that of the forward operation, or else of the call to backward(). 0: both unknown.
 struct inferred_stack {
   std::uint64_t base;
   bool of_forward;
@@ -250,11 +253,11 @@ SLUICE_INLINE inferred_stack stack_below(const thread_state& t) {
   return forward != 0 ? inferred_stack{forward, true} : inferred_stack{backward_stacks.find(number_of(t.task)), false};
 }
 
-/// Sends a stack that the writer does not have yet: the native frames, the running node, and what is inferred.
+/// Sends a stack that the writer does not have yet: the native frames, the running node and the inferred frames.
 SLUICE_RARE std::uint64_t introduce_stack(const std::uint64_t* native, std::size_t count) {
   const thread_state& t = this_thread;
-  std::uint64_t frames[collector::maximum_frames];
-  if (count > collector::maximum_frames - 2) count = collector::maximum_frames - 2;
+  std::uint64_t frames[ring::maximum_frames];
+  if (count > ring::maximum_frames - 2) count = ring::maximum_frames - 2;
   if (count != 0) memcpy(frames, native, count * sizeof *frames);
   introduce_node(t.kind);
   frames[count++] = key_of_node(t.kind);
@@ -263,7 +266,7 @@ SLUICE_RARE std::uint64_t introduce_stack(const std::uint64_t* native, std::size
     introduce_mark(below.of_forward);
     frames[count++] = key_of_mark(below.of_forward);
   }
-  return collector::intern_stack_on(frames, count, below.base);
+  return ring::intern_stack_on(frames, count, below.base);
 }
 
 }  // namespace
@@ -291,15 +294,15 @@ bool runs_here() noexcept { return this_thread.kind != 0 && options.autograd; }
 
 SLUICE_HOT std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::size_t count) noexcept {
   thread_state& t = this_thread;
-  if (t.kind == 0 || !options.autograd) return collector::intern_stack(native, count);
+  if (t.kind == 0 || !options.autograd) return ring::intern_stack(native, count);
   if (count != 0) return introduce_stack(native, count);
   // Without native frames, all allocations of a node have the same stack. If it is known, so is each of its frames.
   if (t.stack == 0) {
     const inferred_stack below = stack_below(t);
     const std::uint64_t frames[] = {key_of_node(t.kind), key_of_mark(below.of_forward)};
-    t.stack = collector::stack_key(frames, below.base != 0 ? 2 : 1, below.base);
+    t.stack = ring::stack_key(frames, below.base != 0 ? 2 : 1, below.base);
   }
-  return collector::knows_frame(t.stack) ? t.stack : introduce_stack(nullptr, 0);
+  return ring::knows_frame(t.stack) ? t.stack : introduce_stack(nullptr, 0);
 }
 
 }  // namespace sluice::capture::autograd

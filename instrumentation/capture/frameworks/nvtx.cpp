@@ -1,10 +1,11 @@
-// NVTX: annotations by programs and libraries, for any listening tool. Each module that includes NVTX's headers loads
-// the library in NVTX_INJECTION64_PATH at its first call and lets us set its functions; those not set do nothing. No
-// state is kept here: the handle of a domain or registered string is the key of its text, and the writer finds the
-// range that a pop ends. A push returns, as without a tool, that depths are not tracked.
+// NVTX: annotations by programs and libraries, for any listening tool. At its first call, each module that includes
+// NVTX's headers loads the library in NVTX_INJECTION64_PATH, which sets the module's functions; functions that are not
+// set do nothing. No state is kept here: the handle of a domain or registered string is the key of its text, and the
+// writer finds the range that a pop ends. A push returns the value for "depth not tracked", as it does without a tool.
 //
-// Newer headers have an extension for payloads, which is initialised by itself. NCCL begins ranges without it and ends
-// some with it (those of ncclCommInitRank...): who only knows the core never sees them end.
+// Newer headers have an extension for payloads, which is initialised separately. NCCL begins all ranges without the
+// extension but ends some with it (those of ncclCommInitRank...): a tool that does not support the extension never sees
+// these ranges end.
 
 #include <stddef.h>
 #include <wchar.h>
@@ -22,7 +23,7 @@ namespace sluice::capture {
 
 namespace {
 
-using collector::intern;
+using ring::intern;
 
 /// Converts to UTF-8, cut at 1 KiB.
 std::uint64_t intern(const wchar_t* text) {
@@ -211,16 +212,16 @@ void replace_runtime_names(const NvtxExportTableCallbacks& of) {
 }
 #undef REPLACES
 
-/// What the payload extension passes, as NVTX 3.1 and later lay it out (nvtxDetail/nvtxExtTypes.h); CUDA 12.4's headers
-/// do not have it.
+/// The structures that the payload extension passes, as defined by NVTX 3.1 and later (nvtxDetail/nvtxExtTypes.h); CUDA
+/// 12.4's headers lack them.
 struct extension_segment {
   size_t id;
   size_t slot_count;
-  any_function* slots;  ///< Null until set, by number of the function.
+  any_function* slots;  ///< Indexed by the number of the function; null until set.
 };
 struct extension_module {
   std::uint16_t nvtx_version;
-  std::uint16_t size;  ///< Of this structure.
+  std::uint16_t size;  ///< Size of this structure.
   std::uint16_t id;
   std::uint16_t compatibility;
   size_t segment_count;
@@ -228,7 +229,7 @@ struct extension_module {
 };
 constexpr std::uint16_t payload_extension = 2;
 
-/// Payloads themselves are not recorded: a range or mark that has nothing else is one without a name.
+/// Payloads themselves are not recorded: a range or mark that has only a payload is recorded without a name.
 void replace_payload_functions(const extension_segment& of) {
   const replacement with[] = {
       {2, as(+[](nvtxDomainHandle_t, const void*, size_t) { annotations::mark(0); })},

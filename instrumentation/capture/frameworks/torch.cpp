@@ -1,10 +1,10 @@
 // Records every allocation and free of PyTorch's caching allocator as blocks of the framework layer. The hooks run with
 // the allocator's mutex held: they take no lock, and never the GIL (a thread holding the GIL may wait for that mutex).
 //
-// Because of the mutex, no address is reused between its free and our record; so the time is taken here. The blocks sum
-// up to PyTorch's allocated bytes exactly, because it reports a free when it is requested. With backend:cudaMallocAsync
-// it reports nothing: tensors are blocks of the driver's pool. With expandable_segments a block may span several
-// mappings; its parent is the one in which it begins.
+// Because of the mutex, no address is reused between its free and our record; so the hooks may read the time. The sum
+// of the blocks is exactly PyTorch's allocated bytes, because PyTorch reports a free when the free is requested. With
+// backend:cudaMallocAsync, PyTorch reports nothing: tensors are blocks of the driver's pool. With expandable_segments,
+// a block may span several mappings; its parent is the mapping in which it begins.
 
 #include "instrumentation/capture/frameworks/torch.hpp"
 
@@ -55,7 +55,7 @@ std::atomic<failure_function> real_failure{nullptr};
 constexpr const char* usage_symbol = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
 constexpr const char* failure_symbol = "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE";
 
-/// Must not find `ours`: it would call itself endlessly.
+/// Finds PyTorch's own function. Must not return `ours`, which would then call itself endlessly.
 template <class Function>
 void find(void* library, const char* symbol, void* ours, std::atomic<Function>& function) {
   // Python loads libc10 with local scope, so RTLD_NEXT does not find it.
@@ -67,7 +67,7 @@ void find(void* library, const char* symbol, void* ours, std::atomic<Function>& 
 /// The last totals that PyTorch reported for a device. The allocator's mutex allows one writer at a time; readers retry
 /// until they see consistent values (a sequence lock).
 struct alignas(32) stated_totals {
-  std::atomic<std::uint32_t> version{0};  ///< Odd during a change.
+  std::atomic<std::uint32_t> version{0};  ///< Odd while being changed.
   std::atomic<std::uint64_t> time{0};
   std::atomic<std::uint64_t> allocated{0};
   std::atomic<std::uint64_t> reserved{0};
@@ -92,24 +92,24 @@ struct sent_totals {
 sent_totals sent[max_devices];
 gate reporting;
 
-std::uint64_t counter_key(const char* name, std::uint32_t device) { return collector::intern(name) + device; }
+std::uint64_t counter_key(const char* name, std::uint32_t device) { return ring::intern(name) + device; }
 
 void introduce(const char* name, std::uint32_t device) {
-  collector::counter_record out{};
-  out.header.time = collector::now();
+  ring::counter_record out{};
+  out.header.time = ring::now();
   out.counter = counter_key(name, device);
-  out.name = collector::intern(name);
+  out.name = ring::intern(name);
   out.unit = raw(trace::counter_unit::bytes);
   out.device = device;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void send(const char* name, std::uint32_t device, std::uint64_t time, std::uint64_t bytes) {
-  collector::counter_value_record out{};
+  ring::counter_value_record out{};
   out.header.time = time;
   out.counter = counter_key(name, device);
   out.value = static_cast<double>(bytes);
-  collector::emit(out);
+  ring::emit(out);
 }
 
 constexpr const char* allocated_counter = "PyTorch allocated";
@@ -138,11 +138,11 @@ void report_totals_of(std::uint32_t device) {
   }
 }
 
-/// The name's key once this writer has the name; 0 before.
+/// Key of the block name once the name has been sent to this writer; 0 before.
 SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> name_key{0};
 
 SLUICE_RARE std::uint64_t send_name() {
-  const std::uint64_t key = collector::intern(block_name);
+  const std::uint64_t key = ring::intern(block_name);
   name_key.store(key, std::memory_order_relaxed);
   return key;
 }
@@ -153,18 +153,18 @@ SLUICE_INLINE std::uint64_t name_of_blocks() {
 }
 
 std::uint32_t number_of(c10::Device device) {
-  return device.index < 0 ? collector::no_device : static_cast<std::uint32_t>(device.index);
+  return device.index < 0 ? ring::no_device : static_cast<std::uint32_t>(device.index);
 }
 
 /// Both run with the allocator's mutex held, so a block's two records and its entry in the table stay in order.
 void block_appears(std::uint64_t address, std::uint64_t bytes, std::uint64_t now, std::uint32_t device) {
-  collector::emit_framework_alloc(now, address, bytes, name_of_blocks(), current_stack(), device);
+  ring::emit_framework_alloc(now, address, bytes, name_of_blocks(), current_stack(), device);
   live_blocks::add({address, bytes, trace::layer::framework, trace::memory_kind::device, device});
 }
 
 void block_goes(std::uint64_t address, std::uint64_t now) {
   live_blocks::remove(address, trace::layer::framework, trace::memory_kind::device);
-  collector::emit_framework_free(now, address);
+  ring::emit_framework_free(now, address);
 }
 
 SLUICE_HOT void usage_changed(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
@@ -172,11 +172,11 @@ SLUICE_HOT void usage_changed(void* address, std::int64_t bytes, std::size_t all
   if (address == nullptr || bytes == 0 || !recording()) return;
   const auto where = reinterpret_cast<std::uint64_t>(address);
   const std::uint32_t number = number_of(device);
-  // Prefetches everything that is written at the end, while the stack is walked.
-  collector::expect_event();
+  // Prefetches the memory that is written at the end, while the stack is walked.
+  ring::expect_event();
   live_blocks::expect(where, trace::layer::framework);
-  if (number < max_devices) collector::expect_write(&totals[number]);
-  const std::uint64_t now = collector::now();
+  if (number < max_devices) ring::expect_write(&totals[number]);
+  const std::uint64_t now = ring::now();
   if (bytes > 0) {
     block_appears(where, static_cast<std::uint64_t>(bytes), now, number);
   } else {
@@ -187,8 +187,8 @@ SLUICE_HOT void usage_changed(void* address, std::int64_t bytes, std::size_t all
 
 void out_of_memory(std::int64_t bytes, c10::Device device) {
   if (!recording()) return;
-  collector::alloc_failed_record out{};
-  out.header.time = collector::now();
+  ring::alloc_failed_record out{};
+  out.header.time = ring::now();
   out.bytes = bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
   out.name = name_of_blocks();
   out.stack = current_stack();
@@ -196,7 +196,7 @@ void out_of_memory(std::int64_t bytes, c10::Device device) {
   out.device = number_of(device);
   out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
-  collector::emit(out);
+  ring::emit(out);
 }
 
 }  // namespace

@@ -9,10 +9,11 @@ namespace sluice::capture::torch {
 void find_real_functions() noexcept;
 
 /// Records PyTorch's allocated and reserved bytes as counters, for each device where they changed since the last call.
-/// Their time is that of the allocation or free with which PyTorch last reported them. O(devices).
+/// A counter's time is that of the allocation or free with which PyTorch last reported these bytes. O(devices).
 void report_totals() noexcept;
 
-/// Makes `report_totals` send all counters and names again: the writer of a forked child or a new writer has none.
+/// Makes `report_totals` send all counters and names again, because a new writer, or the writer of a forked child, does
+/// not have them.
 void forget_totals() noexcept;
 
 }  // namespace sluice::capture::torch

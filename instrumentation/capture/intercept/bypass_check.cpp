@@ -29,40 +29,40 @@ struct span {
   std::uint64_t begin, end;
 };
 struct library {
-  static constexpr unsigned most_spans = 8;
+  static constexpr unsigned max_spans = 8;
   char name[80];
-  span writable[most_spans];  ///< Linkage tables and variables: the parts worth reading.
+  span writable[max_spans];  ///< The parts to read: linkage tables and variables.
   unsigned writables;
 };
-constexpr unsigned most_libraries = 1024;
-library libraries[most_libraries];
+constexpr unsigned max_libraries = 1024;
+library libraries[max_libraries];
 unsigned library_count = 0;
 
-/// The part that the loader makes read-only ends with the linkage table. What lies before it (vtables) refers to other
+/// The part that the loader makes read-only ends with the linkage table. The part before it (vtables) refers to other
 /// libraries' functions only by name, and may be large.
-constexpr std::uint64_t most_linkage = 1 * mib;
-constexpr std::uint64_t most_variables = 4 * mib;
+constexpr std::uint64_t max_linkage = 1 * mib;
+constexpr std::uint64_t max_variables = 4 * mib;
 
 void add_writable(library& to, span part, span relocated) {
   const auto add = [&](std::uint64_t begin, std::uint64_t end) {
     begin = (begin + 7) & ~std::uint64_t{7};
-    if (begin < end && to.writables < library::most_spans) to.writable[to.writables++] = {begin, end};
+    if (begin < end && to.writables < library::max_spans) to.writable[to.writables++] = {begin, end};
   };
   const std::uint64_t linkage_end = relocated.end < part.end ? relocated.end : part.end;
   if (relocated.end > part.begin && relocated.begin < part.end) {
-    add(linkage_end - part.begin > most_linkage ? linkage_end - most_linkage : part.begin, linkage_end);
+    add(linkage_end - part.begin > max_linkage ? linkage_end - max_linkage : part.begin, linkage_end);
     part.begin = linkage_end;
   }
-  add(part.begin, part.end - part.begin > most_variables ? part.begin + most_variables : part.end);
+  add(part.begin, part.end - part.begin > max_variables ? part.begin + max_variables : part.end);
 }
 
-/// Libraries that normally hold driver functions: the driver's own, ours, and CUPTI.
+/// Libraries that normally contain addresses of driver functions: the driver's own, ours, and CUPTI.
 bool is_exempt(const char* name, const dl_phdr_info& info) {
   for (const char* known :
        {"libcuda.so", "libcudadebugger.so", "libnvidia-", "libcupti.so", "libc.so", "libdl.so", "ld-linux"}) {
     if (strncmp(name, known, strlen(known)) == 0) return true;
   }
-  const auto here = reinterpret_cast<std::uint64_t>(&look);
+  const auto here = reinterpret_cast<std::uint64_t>(&poll);
   for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
     if (segment.p_type == PT_LOAD && here - (info.dlpi_addr + segment.p_vaddr) < segment.p_memsz) return true;
@@ -71,7 +71,7 @@ bool is_exempt(const char* name, const dl_phdr_info& info) {
 }
 
 int add_library(dl_phdr_info* info, std::size_t, void*) {
-  if (library_count == most_libraries) return 1;
+  if (library_count == max_libraries) return 1;
   const char* path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   const char* slash = strrchr(path, '/');
   const char* name = slash == nullptr ? path : slash + 1;
@@ -99,7 +99,7 @@ int add_library(dl_phdr_info* info, std::size_t, void*) {
 constexpr std::size_t piece_bytes = 64 * kib;
 alignas(8) char piece[piece_bytes];
 
-/// Returns how many bytes could be read: fewer if the memory is no longer mapped.
+/// Returns the number of bytes read: fewer than `bytes` if some of the memory is no longer mapped.
 std::size_t read_piece(std::uint64_t address, std::size_t bytes) {
   const iovec to{piece, bytes};
   const iovec from{reinterpret_cast<void*>(address), bytes};
@@ -108,8 +108,8 @@ std::size_t read_piece(std::uint64_t address, std::size_t bytes) {
 }
 
 struct evidence {
-  static constexpr unsigned most_names = 3;
-  const char* names[most_names];  ///< Names of the driver functions found.
+  static constexpr unsigned max_names = 3;
+  const char* names[max_names];  ///< Names of the driver functions found.
   unsigned functions;
 };
 
@@ -129,10 +129,10 @@ void weigh(std::uint64_t word, span driver, evidence& found) {
   if (word < driver.begin || word > driver.end) return;
   const char* name = entry_points::name_of_drivers(reinterpret_cast<const void*>(word));
   if (name == nullptr) return;
-  for (unsigned i = 0; i < found.functions && i < evidence::most_names; ++i) {
+  for (unsigned i = 0; i < found.functions && i < evidence::max_names; ++i) {
     if (found.names[i] == name) return;
   }
-  if (found.functions < evidence::most_names) found.names[found.functions] = name;
+  if (found.functions < evidence::max_names) found.names[found.functions] = name;
   ++found.functions;
 }
 
@@ -155,19 +155,19 @@ evidence search(const library& in, span driver) {
 // --- reporting -------------------------------------------------------------------------------------------------------
 
 constexpr char way_out[] =
-    "is not in this recording; SLUICE_CAPTURE_WITHOUT=entry-points records it, by CUPTI (as --mode timeline does)";
+    "is not in this recording; SLUICE_CAPTURE_WITHOUT=entry-points records it with CUPTI (as --mode timeline does)";
 
-/// True once for each library.
+/// Returns true the first time that it is called for a library.
 bool is_new(const char* name) {
-  constexpr unsigned most_reported = 32;
-  static std::uint64_t reported[most_reported];
+  constexpr unsigned max_reported = 32;
+  static std::uint64_t reported[max_reported];
   static unsigned count = 0;
   std::uint64_t key = 1;
   for (const char* c = name; *c != '\0'; ++c) key = (key ^ static_cast<unsigned char>(*c)) * 0x100000001B3U;
   for (unsigned i = 0; i < count; ++i) {
     if (reported[i] == key) return false;
   }
-  if (count == most_reported) return false;
+  if (count == max_reported) return false;
   reported[count++] = key;
   return true;
 }
@@ -180,9 +180,9 @@ void report(const library& of, const evidence& found) {
   char text[640];
   snprintf(text, sizeof text,
            "%.79s calls the driver around the recorder: it has the driver's own %s%s (loaded with RTLD_DEEPBIND, or "
-           "looked up by a dlsym of its own). What it does by these %s",
+           "looked up by its own dlsym). Its activity through these functions %s",
            of.name, found.names[0], others, way_out);
-  collector::message(warning, text);
+  ring::message(warning, text);
 }
 
 int read_loads(dl_phdr_info* info, std::size_t, void* to) {
@@ -202,14 +202,14 @@ void look_through_all() {
 
 }  // namespace
 
-void look(bool last) noexcept {
+void poll(bool last) noexcept {
   if (!entry_points::in_use()) return;
   constexpr std::uint64_t second = 1'000'000'000;
   static std::uint64_t asked = 0;
   static std::uint64_t known = 0;
   static std::uint64_t changed = 0;
   static unsigned looks = 0;
-  const std::uint64_t now = collector::monotonic_now();
+  const std::uint64_t now = ring::monotonic_now();
   if (!last && now - asked < second / 2) return;
   asked = now;
   start_modules();
@@ -233,9 +233,9 @@ void unknown_free(std::uint64_t address) noexcept {
   char text[512];
   snprintf(text, sizeof text,
            "memory at 0x%llx was freed that no recorded call had allocated: something in this process calls the driver "
-           "around the recorder, or has memory of another API mapped. What it allocates so %s",
+           "around the recorder, or has mapped memory of another API. Memory allocated this way %s",
            static_cast<unsigned long long>(address), way_out);
-  collector::message(warning, text);
+  ring::message(warning, text);
 }
 
 }  // namespace sluice::capture::bypass_check

@@ -22,7 +22,7 @@ constexpr std::uint32_t max_calls = 1024;
 struct slot {
   const call_entry* entry = nullptr;
   bool done_at_entry = false;
-  bool is_work = false;  ///< Copies, launches, waits: not recorded during a pause.
+  bool is_work = false;  ///< True for copies, launches and waits, which are not recorded during a pause.
   std::atomic<std::uint64_t> name{0};
 };
 slot slots[max_calls];
@@ -31,17 +31,17 @@ SLUICE_HOT_DATA constinit std::atomic<bool> late_start{false};
 SLUICE_INLINE std::uint64_t name_of(slot& s) {
   std::uint64_t key = s.name.load(std::memory_order_relaxed);
   if (key != 0) return key;
-  key = collector::intern(s.entry->name);
+  key = ring::intern(s.entry->name);
   s.name.store(key, std::memory_order_relaxed);
   return key;
 }
 
 void context_created(CUcontext context, std::uint32_t id, std::uint32_t device);
 
-/// The device by CUPTI's numbering.
+/// The device number of a context, as CUPTI reports it.
 std::uint32_t device_by_cupti(CUcontext context) {
   std::uint32_t device = 0;
-  return cupti.device_id(context, &device) == CUPTI_SUCCESS ? device : collector::no_device;
+  return cupti.device_id(context, &device) == CUPTI_SUCCESS ? device : ring::no_device;
 }
 
 /// Value of a call's user word (normally its entry time) if it was entered during a pause; its exit is then ignored.
@@ -70,7 +70,7 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
     const bool done_at_entry = slots[id].done_at_entry && captures.load(std::memory_order_relaxed) <= 0;
     if (!failed && (entry.exit == nullptr || done_at_entry)) return;
   }
-  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, entry.per_thread, &entry};
+  call c{&data, 0, 0, ring::now(), CUDA_SUCCESS, entry.per_thread, &entry};
   if (data.callbackSite == CUPTI_API_ENTER) {
     c.begin = c.now;
     if (data.correlationData != nullptr) *data.correlationData = c.begin;
@@ -80,7 +80,7 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
     c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
     if (failed) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
     c.name = name_of(slots[id]);
-    if (failed && c.result == CUDA_ERROR_NOT_READY) return;  // The answer to a query.
+    if (failed && c.result == CUDA_ERROR_NOT_READY) return;  // The result of a query, not a failure.
     if (failed) return leave_failed(c, entry.exit);
     entry.exit(c);
   }
@@ -90,43 +90,43 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
 constexpr std::uint32_t runtime_device_synchronize = CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020;
 
 void on_runtime_call(const CUpti_CallbackData& data) {
-  call c{&data, 0, 0, collector::now(), CUDA_SUCCESS, false, nullptr};
+  call c{&data, 0, 0, ring::now(), CUDA_SUCCESS, false, nullptr};
   if (data.correlationData == nullptr) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
     *data.correlationData = c.now;
     return;
   }
   c.begin = *data.correlationData != 0 ? *data.correlationData : c.now;
-  // Results of the runtime have the driver's numbers where it matters: success, and GPU faults.
+  // For success and GPU faults, the runtime's result numbers are the same as the driver's.
   if (data.functionReturnValue != nullptr) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
-  if (!c.ok()) c.name = collector::intern("cudaDeviceSynchronize");
+  if (!c.ok()) c.name = ring::intern("cudaDeviceSynchronize");
   context_waited(c);
 }
 
 void context_created(CUcontext context, std::uint32_t id, std::uint32_t device) {
   if (!add_context(context, id, device)) return;
   // Describe the GPU first: other processes of the recording may use the same one.
-  if (device != collector::no_device) describe_device(static_cast<CUdevice>(device));
-  collector::context_record out{};
-  out.header.time = collector::now();
+  if (device != ring::no_device) describe_device(static_cast<CUdevice>(device));
+  ring::context_record out{};
+  out.header.time = ring::now();
   out.context = id;
   out.device = device;
   out.handle = reinterpret_cast<std::uint64_t>(context);
-  collector::emit(out);
+  ring::emit(out);
   (void)stream_key_of(context, id, nullptr, false);
   if (!entry_points::in_use()) start_migrations(device);
 }
 
 std::atomic<bool> ending{false};
 
-/// Virtual memory belongs to the process, not to a context.
+/// Removes a block of a destroyed context. Virtual memory is kept, because it belongs to the process.
 void forget_block(void* device, const live_blocks::block& b) {
   const bool of_process = b.kind == trace::memory_kind::reservation || b.kind == trace::memory_kind::physical ||
                           b.kind == trace::memory_kind::mapping;
   if (b.device == *static_cast<std::uint32_t*>(device) && !of_process) live_blocks::remove(b.address, b.layer, b.kind);
 }
 
-/// Its allocations are freed with it.
+/// Records that a context was destroyed. Its allocations are freed with it.
 void context_destroyed(CUcontext context, std::uint32_t id) {
   std::uint32_t device = device_of(id);
   remove_context(context);
@@ -136,10 +136,10 @@ void context_destroyed(CUcontext context, std::uint32_t id) {
   } else {
     live_blocks::for_each(forget_block, &device);
   }
-  collector::context_end_record out{};
-  out.header.time = collector::now();
+  ring::context_end_record out{};
+  out.header.time = ring::now();
   out.context = id;
-  collector::emit(out);
+  ring::emit(out);
 }
 
 void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
@@ -190,7 +190,7 @@ std::uint32_t context_id_of(CUcontext current) noexcept {
     CUdevice device = 0;
     const bool known = driver.context_device != nullptr && driver.context_device(&device) == CUDA_SUCCESS;
     id = ++last;
-    context_created(current, id, known ? static_cast<std::uint32_t>(device) : collector::no_device);
+    context_created(current, id, known ? static_cast<std::uint32_t>(device) : ring::no_device);
     if (known_context(current) == 0) id = 0;
   }
   announcing.unlock();
@@ -223,7 +223,7 @@ SLUICE_HOT std::uint64_t call::stream(CUstream handle) const {
 
 SLUICE_HOT void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   // Some callbacks of the resource domain have no data.
-  if (data == nullptr || !collector::active()) return;
+  if (data == nullptr || !ring::active()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
   if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) on_runtime_call(*static_cast<const CUpti_CallbackData*>(data));
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
@@ -248,7 +248,7 @@ bool prepare_calls() noexcept {
       const bool defines = strncmp(entry.name, "cuGraph", 7) == 0 && strncmp(entry.name, "cuGraphLaunch", 13) != 0;
       const bool captures_stream = strstr(entry.name, "Capture") != nullptr;
       slots[entry.id].is_work = table.entries != memory.entries && !defines && !captures_stream;
-      slots[entry.id].name.store(0);  // This may be another writer than last time.
+      slots[entry.id].name.store(0);  // A new writer does not know the name.
       all = all && entry_points::exist_for(entry.id);
     }
   }
@@ -260,7 +260,7 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept
   prepare_calls();
   unsigned refused = 0;
   for (std::uint32_t id = 0; id < max_calls; ++id) {
-    // An older driver does not know the newest calls, and cannot make them.
+    // An older driver does not know the newest calls; programs cannot make them there.
     if (slots[id].entry != nullptr) cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
   }
   // In every mode: many programs notice a GPU fault in this call.

@@ -28,8 +28,8 @@ SLUICE_HOT_DATA constinit std::atomic<bool> launches_leave_touches_only{false};
 
 /// The calls in progress on a thread.
 struct thread_calls {
-  int depth;        ///< A nested call is the driver's own.
-  int inits;        ///< cuInit calls that came through our function.
+  int depth;        ///< Number of calls in progress; nested calls are the driver's own.
+  int inits;        ///< Number of cuInit calls in progress that were made through our function.
   CUcontext known;  ///< The last call's context and its number; valid while `round` equals `contexts_gone`.
   std::uint32_t id;
   std::uint32_t round;
@@ -38,12 +38,13 @@ SLUICE_THREAD_LOCAL thread_calls mine{};
 
 // --- the driver's functions ------------------------------------------------------------------------------------------
 
-constexpr unsigned most_wrappers = 256;
-constinit std::atomic<void*> reals[most_wrappers];
+constexpr unsigned max_wrappers = 256;
+constinit std::atomic<void*> reals[max_wrappers];
 constinit std::atomic<void*> real_init{nullptr}, real_get_address{nullptr}, real_get_address_v2{nullptr};
 constinit std::atomic<bool> learned{false};
 
-/// Hash table (open addressing) from the driver's functions to ours. Filled by `learn`; two threads may do so at once.
+/// Hash table (open addressing) that maps the driver's functions to ours. Filled by `learn`, possibly by two threads at
+/// the same time.
 struct exchange {
   std::atomic<void*> theirs;
   std::atomic<void*> ours;
@@ -77,12 +78,12 @@ void* ours_for(void* theirs) {
   }
 }
 
-/// Fills the tables once the driver is loaded. Returns false before.
+/// Fills the tables. Returns false if the driver is not loaded yet.
 bool learn() {
   if (learned.load(std::memory_order_acquire)) return true;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return false;
-  for (unsigned i = 0; i < wrapper_count && i < most_wrappers; ++i) {
+  for (unsigned i = 0; i < wrapper_count && i < max_wrappers; ++i) {
     void* theirs = real_symbol(library, wrappers[i].name);
     reals[i].store(theirs);
     if (!wrappers[i].for_contents_only || may_look_at_contents()) hand_out(theirs, wrappers[i].ours);
@@ -130,7 +131,7 @@ constinit std::atomic<std::uint32_t> last_correlation{0};
 
 namespace {
 
-/// During captures: switches this thread to relaxed mode, so that our handlers' queries do not disturb them.
+/// During captures: switches this thread to relaxed mode, so that our handlers' queries do not disturb the captures.
 class beside_captures {
  public:
   beside_captures() noexcept
@@ -213,11 +214,11 @@ SLUICE_HOT bool launch(edges& e, const void* parameters, CUfunction function, vo
                        CUstream stream, bool per_thread) noexcept {
   const bool plain = launches_leave_touches_only.load(std::memory_order_relaxed) &&
                      captures.load(std::memory_order_relaxed) <= 0 && !paused.load(std::memory_order_relaxed) &&
-                     fresh_contexts.load(std::memory_order_relaxed) == 0 && collector::active();
+                     fresh_contexts.load(std::memory_order_relaxed) == 0 && ring::active();
   if (!plain) [[unlikely]]
     return false;
   begin(e, parameters);
-  e.own = collector::now();
+  e.own = ring::now();
   const call c{&e.data, 0, e.own, e.own, CUDA_SUCCESS, per_thread, nullptr};
   touch_parameters(c, function, values, extra, stream);
   return true;
@@ -227,7 +228,7 @@ SLUICE_HOT void launched() noexcept { --mine.depth; }
 
 }  // namespace sluice::capture::entry_points
 
-// --- ways to the driver ----------------------------------------------------------------------------------------------
+// --- looking up driver functions -------------------------------------------------------------------------------------
 
 namespace entry = sluice::capture::entry_points;
 
@@ -259,7 +260,8 @@ CUresult sluice_entry_get_address_v2(const char* symbol, void** function, int ve
   return result;
 }
 
-// Their names in the driver. cuda.h may define these as macros for each other, so they are set here.
+// The symbol names of the functions above, as in the driver. They are set here, because cuda.h may define these names
+// as macros for each other.
 __asm__(
     ".text\n"
     ".globl cuInit\n.type cuInit, @function\n.set cuInit, sluice_entry_init\n"
@@ -270,14 +272,15 @@ __asm__(
 /// glibc's dlsym. Hidden, for the assembly code below.
 __attribute__((visibility("hidden"))) void* sluice_real_dlsym = nullptr;
 
-/// The result of `dlsym(library, name)`; null: use the real one. A sanitizer's runtime may call it very early.
+/// The result of `dlsym(library, name)`; null: call the real dlsym. A sanitizer's runtime may call this very early.
 __attribute__((visibility("hidden"), used, no_sanitize("address", "thread", "undefined"))) void* sluice_found(
     void* library, const char* name) {
   if (sluice_real_dlsym == nullptr) {
     // The oldest version; every glibc for this processor has it.
     sluice_real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
   }
-  // Driver names start with cu and a capital. RTLD_NEXT is used by other interposers, which want the driver's function.
+  // Driver names start with "cu" and a capital letter. RTLD_NEXT is used by other interposers, which want the driver's
+  // function.
   const bool may_be_drivers = name != nullptr && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
   if (!may_be_drivers || library == RTLD_NEXT || !sluice::capture::may_use_entry_points()) return nullptr;
   void* theirs = entry::real_symbol(library, name);

@@ -1,7 +1,7 @@
-// Interposed on the C library: functions in which a thread waits for another one. A wait of a thread that is in the
-// recording becomes a range, so that an idle GPU can be put down to it. Each of these functions is called in order to
-// wait: Python's locks try sem_trywait first, and come here only if somebody holds them. pthread_mutex_lock is called
-// whether somebody holds the mutex or not, and is left alone: looking would cost every lock of the driver.
+// Interposes functions of the C library in which a thread waits for another thread. A wait of a recorded thread becomes
+// a range, which can then explain why a GPU was idle. These functions are called only to wait: Python tries sem_trywait
+// first, and calls these only if the lock is held. pthread_mutex_lock is called whether or not the mutex is held, and
+// is not interposed, because that would slow down every lock of the driver.
 
 #include "instrumentation/capture/intercept/waits.hpp"
 
@@ -13,6 +13,7 @@
 
 #include <atomic>
 
+#include "core/trace/model/recorded_names.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
 #include "instrumentation/capture/start/options.hpp"
@@ -20,14 +21,14 @@
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 
-// The linker's: where this library begins and ends.
+// From the linker: the start and end of this library.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[];
 extern "C" __attribute__((visibility("hidden"))) const char _end[];
 
 namespace sluice::capture {
 namespace {
 
-/// Shorter waits are no ranges. In ns.
+/// Shorter waits are not recorded. In ns.
 constexpr std::uint64_t shortest_wait = 100'000;
 
 /// A function of the C library, looked up at its first call.
@@ -55,37 +56,35 @@ class real_function {
 
 bool is_own(const void* caller) { return caller >= __ehdr_start && caller < _end; }
 
-/// The times of a wait. Watches only threads that have recorded something before: others stay out of the recording.
+/// The times of a wait. Only threads that have recorded something are watched, so that other threads do not appear in
+/// the recording.
 class watched_wait {
  public:
   explicit watched_wait(const void* caller) noexcept
-      : watches_(collector::active() && records_at_least(trace::recording_mode::timeline) && !is_own(caller) &&
-                 collector::has_ring()) {
+      : watches_(ring::active() && records_at_least(trace::recording_mode::timeline) && !is_own(caller) &&
+                 ring::has_ring()) {
     if (!watches_) return;
-    begin_ = collector::now();
-    began_ = collector::monotonic_now();
+    begin_ = ring::now();
+    began_ = ring::monotonic_now();
   }
-  /// Records the wait as a range of this name, if it was long. Leaves errno as it is.
+  /// Records the wait as a range with this name, if it took at least `shortest_wait`. Preserves errno.
   void end(const char* name) const noexcept {
-    if (!watches_ || collector::monotonic_now() - began_ < shortest_wait) return;
+    if (!watches_ || ring::monotonic_now() - began_ < shortest_wait) return;
     const int error = errno;
-    auto out = collector::record_at<collector::range_record>(begin_);
-    out.end = collector::now();
-    out.name = collector::intern(name);
-    collector::emit(out);
+    auto out = ring::record_at<ring::range_record>(begin_);
+    out.end = ring::now();
+    out.name = ring::intern(name);
+    ring::emit(out);
     errno = error;
   }
 
  private:
   bool watches_;
-  std::uint64_t begin_ = 0;  ///< On the recording's clock.
-  std::uint64_t began_ = 0;  ///< In ns.
+  std::uint64_t begin_ = 0;  ///< Start of the wait, on the recording's clock.
+  std::uint64_t began_ = 0;  ///< Start of the wait, in ns.
 };
 
-// The names are read by `cause_of_range` in core/figures/waste/idle_gaps.cpp.
-constexpr const char* for_lock = "waiting for a lock";
-constexpr const char* for_gil = "waiting for Python's GIL";
-constexpr const char* for_thread = "waiting for another thread";
+namespace names = trace::recorded_names;
 
 constinit real_function<int (*)(sem_t*)> real_sem_wait{"sem_wait", nullptr};
 constinit real_function<int (*)(sem_t*, const timespec*)> real_sem_timedwait{"sem_timedwait", nullptr};
@@ -109,37 +108,37 @@ using namespace sluice::capture;
 INTERPOSED int sem_wait(sem_t* semaphore) {
   const watched_wait wait(__builtin_return_address(0));
   const int result = real_sem_wait.get()(semaphore);
-  wait.end(for_lock);
+  wait.end(names::lock_wait);
   return result;
 }
 
 INTERPOSED int sem_timedwait(sem_t* semaphore, const timespec* until) {
   const watched_wait wait(__builtin_return_address(0));
   const int result = real_sem_timedwait.get()(semaphore, until);
-  wait.end(for_lock);
+  wait.end(names::lock_wait);
   return result;
 }
 
 INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
   const watched_wait wait(__builtin_return_address(0));
   const int result = real_sem_clockwait.get()(semaphore, clock, until);
-  wait.end(for_lock);
+  wait.end(names::lock_wait);
   return result;
 }
 
 INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   const watched_wait wait(__builtin_return_address(0));
   const int result = real_cond_wait.get()(condition, mutex);
-  wait.end(for_thread);
+  wait.end(names::thread_wait);
   return result;
 }
 
-/// Python waits for its GIL by this function, 5 ms at a time.
+/// Python uses this function to wait for its GIL, 5 ms at a time.
 INTERPOSED int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
   const void* const caller = __builtin_return_address(0);
   const watched_wait wait(caller);
   const int result = real_cond_timedwait.get()(condition, mutex, until);
-  wait.end(is_in_python(reinterpret_cast<std::uint64_t>(caller)) ? for_gil : for_thread);
+  wait.end(is_in_python(reinterpret_cast<std::uint64_t>(caller)) ? names::gil_wait : names::thread_wait);
   return result;
 }
 
@@ -147,6 +146,6 @@ INTERPOSED int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t
                                       const timespec* until) {
   const watched_wait wait(__builtin_return_address(0));
   const int result = real_cond_clockwait.get()(condition, mutex, clock, until);
-  wait.end(for_thread);
+  wait.end(names::thread_wait);
   return result;
 }

@@ -1,7 +1,8 @@
-"""Python runs this file at its start under `sluice record`. It adds ranges to the recording that say what the host does
-while a GPU is idle: garbage collection, the next batch of torch's DataLoader, torch.compile. Only what takes longer than
-100 us is recorded, and only in processes that are recorded for another reason: this file connects nothing. It prepares
-hooks, which are placed when a program imports torch, cupy or jax. Where a hook cannot be placed, the ranges are missing.
+"""Python runs this file at startup under `sluice record`. It adds ranges to the recording that show the host's activity
+while a GPU is idle: garbage collection, the next batch of torch's DataLoader, torch.compile. Only ranges longer than
+100 us are recorded, and only in processes that are recorded for another reason: this file does not connect to the
+recorder. It installs hooks when a program imports torch, cupy or jax. If a hook cannot be installed, its ranges are
+missing.
 """
 import importlib.machinery
 import importlib.util
@@ -10,7 +11,7 @@ import sys
 
 
 def _run_other():
-    """Runs the sitecustomize that Python would have run without this file, which stands before it in the path."""
+    """Runs the sitecustomize that Python would have run without this file, which comes before it in the path."""
     here = os.path.realpath(os.path.dirname(__file__))
     elsewhere = [folder for folder in sys.path if os.path.realpath(folder or ".") != here]
     other = importlib.machinery.PathFinder.find_spec("sitecustomize", elsewhere)
@@ -21,7 +22,8 @@ def _run_other():
     other.loader.exec_module(module)
 
 
-# What the hooks run. Its file name marks it as no code of the program: see `is_own_file` in core/symbols/frames.cpp.
+# The code of the hooks. Its file name shows that it is not the program's code: see `is_own_file` in
+# core/symbols/frames.cpp.
 _HOOKS = '''
 import ctypes
 import functools
@@ -43,7 +45,7 @@ def watch_garbage():
     def collected(phase, info):
         try:
             if phase == "start":
-                begun[:] = (now(), clock())  # In this order: between them, the thread may lose its core.
+                begun[:] = (now(), clock())  # In this order, because the thread may lose its core in between.
             elif begun:
                 if clock() - begun[1] >= SHORTEST:
                     add(b"garbage collection", begun[0])
@@ -110,7 +112,7 @@ _after = {
 
 
 class _Finder:
-    """Lets the other finders find a module, and places a hook once it has been executed."""
+    """Lets the other finders find a module, and installs a hook once the module has been executed."""
 
     def find_spec(self, name, path=None, target=None):
         after = _after.pop(name, None)
@@ -134,7 +136,7 @@ class _Finder:
         execute = loader.exec_module
 
         def exec_module(module):
-            del loader.exec_module  # The loader is as it was.
+            del loader.exec_module  # Restores the loader.
             execute(module)
             try:
                 after(module)

@@ -1,4 +1,4 @@
-"""What a Python program may tell its recorder.
+"""Lets a Python program describe itself to its recorder.
 
 Under `sluice record -- python ...` this module can be imported without installation. A program that should also run
 without the recorder needs this file (in the folder `python` next to the program `sluice`); its calls then do nothing.
@@ -75,7 +75,7 @@ def _text(text):
 
 
 def step(number=None):
-    """Begins step `number`; without a number, the one after the last."""
+    """Begins step `number`; without a number, the step after the last."""
     if _library is not None:
         _library.sluice_step(-1 if number is None else int(number))
 
@@ -133,7 +133,7 @@ def _address(thing):
         return interface["data"][0]
     if hasattr(thing, "data_ptr"):
         return thing.data_ptr()
-    raise TypeError(f"sluice.tag: {type(thing).__name__} is no tensor, no CUDA array and no address")
+    raise TypeError(f"sluice.tag: {type(thing).__name__} is not a tensor, CUDA array or address")
 
 
 def tag(thing, category=None, name=None):
@@ -181,7 +181,7 @@ def _tag_gradient(name):
 
 
 def _tag_state(optimizer, names, known):
-    """Tags the optimizer's state. `known` has the addresses already tagged, because the state is rarely moved."""
+    """Tags the optimizer's state. `known` contains the addresses already tagged, because the state rarely moves."""
     for parameter, state in optimizer.state.items():
         for key, value in state.items() if hasattr(state, "items") else ():
             if not _on_device(value):
@@ -193,7 +193,7 @@ def _tag_state(optimizer, names, known):
 
 
 def block_alloc(address, nbytes, allocator, device=0):
-    """Records that your own pool has allocated a block from device memory that it holds."""
+    """Records that your own pool has allocated a block from its device memory."""
     if _library is not None:
         _library.sluice_block_alloc(address, nbytes, device, _text(allocator))
 
@@ -266,7 +266,7 @@ def watch_rmm():
 
 
 def _program():
-    """The program that this file belongs to: where pip puts it, where it is installed, where it is built."""
+    """The program that this file belongs to, as placed by pip, by an installation, or by a build."""
     here = os.path.dirname(os.path.abspath(__file__))
     for path in ("bin/sluice", "../../../bin/sluice", "../sluice"):
         found = os.path.join(here, path)
@@ -276,7 +276,7 @@ def _program():
 
 
 def _run():
-    """Becomes the program `sluice`, with the arguments of this process."""
+    """Replaces this process with the program `sluice` and the same arguments."""
     program = _program()
     os.execv(program, ["sluice", *sys.argv[1:]])
 

@@ -1,4 +1,4 @@
-"""A pytest plug-in: fails a test by its GPU memory.
+"""A pytest plug-in that fails tests which use too much GPU memory.
 
     pytest -p sluice_pytest                       # with this folder in PYTHONPATH; installed by pip, pytest finds it itself
     sluice record -o run.sluice -- pytest -p sluice_pytest
@@ -12,10 +12,10 @@
             ...
         assert sluice.peak() < 2 << 30
 
-Figures come from the statistics of PyTorch, CuPy and JAX, whichever the test has imported. They are those of the test
-alone: what was in use when it began is subtracted. Before each reading the devices are synchronized and garbage is
-collected, so that frees in flight have happened. A test that uses none of the three is not judged, and the summary says
-so. Under `sluice record` each test is a range of the recording, whether it is marked or not.
+The numbers come from the statistics of PyTorch, CuPy and JAX, whichever the test has imported. Memory in use when the
+test began is subtracted. Before each reading, the devices are synchronized and garbage is collected, so that pending
+frees are complete. A test that uses none of the three is not judged, and the summary says so. Under `sluice record`,
+each test is a range of the recording, whether it is marked or not.
 
 Needs pytest 6.2 or later.
 """
@@ -31,7 +31,7 @@ try:
     import sluice as recorder
 except ImportError:
     recorder = None
-if not hasattr(recorder, "push"):  # Another package of that name is installed.
+if not hasattr(recorder, "push"):  # This is another package with the same name.
     recorder = None
 
 _UNITS = {"": 1, "B": 1}
@@ -41,19 +41,19 @@ for _power, _letter in enumerate("KMGTP", start=1):
 
 
 def size(value):
-    """The bytes in 4096, "2GiB" or "1.5 GB"; KB is 1000 bytes, KiB 1024. Raises ValueError."""
+    """Converts a size such as 4096, "2GiB" or "1.5 GB" to bytes; KB is 1000 bytes, KiB 1024. Raises ValueError."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if value < 0 or not math.isfinite(value):
-            raise ValueError(f"{value!r} is no size; expected bytes, or a text such as '2GiB'")
+            raise ValueError(f"invalid size {value!r}; expected bytes, or text such as '2GiB'")
         return int(value)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
     if found is None or found[2].upper() not in _UNITS:
-        raise ValueError(f"{value!r} is no size; expected bytes, or a text such as '2GiB'")
+        raise ValueError(f"invalid size {value!r}; expected bytes, or text such as '2GiB'")
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
 def _words(count):
-    """A size as the report writes it: "1.50 GiB"."""
+    """A size in the report's format: "1.50 GiB"."""
     if count < 0:
         return "-" + _words(-count)
     power = 0
@@ -85,17 +85,17 @@ class _Torch:
     @staticmethod
     def find(torch):
         cuda = getattr(torch, "cuda", None)
-        # A process that has not used CUDA yet must not begin to because of this.
+        # Must not initialize CUDA in a process that has not used it yet.
         return _Torch(torch) if cuda is not None and cuda.is_available() and cuda.is_initialized() else None
 
 
 class _CuPy:
-    """CuPy's default memory pool. It keeps no peak, so its hook is used, which sees this thread only."""
+    """CuPy's default memory pool. It keeps no peak, so a hook is used, which sees only this thread."""
 
     def __init__(self, cupy):
         self._cupy = cupy
         self._pool = cupy.get_default_memory_pool()
-        self._peak = None  # Not known before `begin`.
+        self._peak = None  # Unknown before `begin`.
         self._device = cupy.cuda.Device().id
         watch = self
 
@@ -128,7 +128,7 @@ class _CuPy:
 
 
 class _Jax:
-    """JAX's allocator. Its peak cannot be reset: while a test stays below an earlier one, that is only a bound."""
+    """JAX's allocator. Its peak cannot be reset: if a test stays below an earlier peak, that peak is only a bound."""
 
     def __init__(self, jax):
         self._jax = jax
@@ -167,25 +167,25 @@ _KNOWN = (("torch", _Torch), ("cupy", _CuPy), ("jax", _Jax))
 
 
 def _settle(sources):
-    """Lets what is in flight finish, and frees what nothing refers to any more."""
-    gc.collect()  # First: a tensor in a cycle is freed now, and the device may still have to reach that.
+    """Waits for pending device work, and frees unreferenced objects."""
+    gc.collect()  # Before the waits, because it may free a tensor, and the device must then reach that free.
     for source in sources:
         source.settle()
 
 
 class Watch:
-    """The `sluice` fixture: the GPU memory of one test, since it began. Sizes are in bytes."""
+    """The `sluice` fixture: the GPU memory of one test since its start. Sizes are in bytes."""
 
     def __init__(self, name):
         self.name = name
-        self.reason = ""  #: Why nothing is known; empty: figures are known.
+        self.reason = ""  #: Why there are no measurements; empty if there are.
         self._sources = {}
         self._begin = {}
         self._limits = {}
         self._begun = False
         self._final = None
 
-    # What the recorder is told; without a recorder these do nothing.
+    # Annotations for the recorder; without a recorder they do nothing.
     recording = property(lambda self: recorder is not None and recorder.recording())
 
     def step(self, number=None):
@@ -198,12 +198,12 @@ class Watch:
         return recorder.scope(name) if recorder is not None else contextlib.nullcontext()
 
     def settle(self):
-        """Synchronizes the devices and collects garbage, so that `held` counts no memory whose free is in flight."""
+        """Synchronizes the devices and collects garbage, so that `held` does not count memory with a pending free."""
         self._find()
         _settle(self._sources.values())
 
     def limit(self, max_peak=None, max_growth=None, no_leaks=None):
-        """Sets limits from within the test, as the marker does."""
+        """Sets limits from within the test, like the marker."""
         for key, value in (("max_peak", max_peak), ("max_growth", max_growth)):
             if value is not None:
                 self._limits[key] = size(value)
@@ -211,18 +211,18 @@ class Watch:
             self._limits["no_leaks"] = bool(no_leaks)
 
     def peak(self):
-        """The most that the test has used at one time, of the device where that was most; None: not known."""
+        """The test's peak memory, on the device where it is highest; None if unknown."""
         return max((each[1] for each in self._figures().values() if each[1] is not None), default=None)
 
     def held(self):
-        """What the test uses now and did not when it began, settled; None: not known."""
+        """The memory now in use beyond that at the test's start, after `settle`; None if unknown."""
         self.settle()
         return max((each[0] for each in self._figures().values()), default=None)
 
     # --- for the plug-in
 
     def _find(self):
-        """Finds the libraries that have begun to use a GPU since."""
+        """Finds libraries that have begun to use a GPU since the last call."""
         problems = []
         for name, kind in _KNOWN:
             module = sys.modules.get(name)
@@ -234,9 +234,9 @@ class Watch:
                     problems.append(f"{name} has used no GPU")
                     continue
                 self._sources[name] = source
-                if self._begun:  # It has come up within the test, so nothing was in use before.
+                if self._begun:  # First used within the test, so nothing was in use before.
                     self._begin.update({key: 0 for key in source.read()})
-            except Exception as problem:  # A library of another version, or half of one: not known, not an error.
+            except Exception as problem:  # An incompatible or incomplete library: no measurements, but not an error.
                 self._sources.pop(name, None)
                 problems.append(f"{name}: {type(problem).__name__}: {problem}")
         if self._sources:
@@ -264,7 +264,7 @@ class Watch:
                 source.end()
 
     def _figures(self):
-        """By device: bytes held now, highest bytes, whether the highest is exact; all above the test's begin."""
+        """By device: bytes held now, peak bytes, whether the peak is exact; all relative to the test's start."""
         if self._final is not None:
             return self._final
         self._find()
@@ -279,11 +279,11 @@ class Watch:
         """Returns (problems, doubts): why the test fails, and what could not be judged."""
         problems, doubts = [], []
         if not self._final:
-            return [], [self.reason or "no figures"]
+            return [], [self.reason or "no measurements"]
         for key, (held, peak, exact) in self._final.items():
             limit = self._limits.get("max_peak")
             if limit is not None and peak is None:
-                doubts.append(f"max_peak: {key} has no peak, since the test itself imported it")
+                doubts.append(f"max_peak: {key} has no peak, because the test itself imported it")
             elif limit is not None and peak > limit:
                 if exact:
                     problems.append(f"max_peak: {key} used up to {_words(peak)}, limit {_words(limit)}")
@@ -298,13 +298,13 @@ class Watch:
 
 
 def _limits_of(item):
-    """The limits in the markers of a test; the nearest marker decides. Raises pytest.UsageError."""
+    """The limits in the markers of a test; the closest marker takes precedence. Raises pytest.UsageError."""
     limits = {}
     known = ("max_peak", "max_growth", "no_leaks")
     for marker in reversed(list(item.iter_markers("sluice"))):
         wrong = sorted(set(marker.kwargs) - set(known))
         if marker.args or wrong:
-            what = f"no argument {wrong[0]!r}" if wrong else "no arguments without a name"
+            what = f"no argument {wrong[0]!r}" if wrong else "no positional arguments"
             raise pytest.UsageError(f"{item.nodeid}: the marker sluice takes {what}; expected {', '.join(known)}")
         for key, value in marker.kwargs.items():
             try:
@@ -317,12 +317,12 @@ def _limits_of(item):
 def pytest_configure(config):
     config.addinivalue_line(
         "markers",
-        "sluice(max_peak=SIZE, max_growth=SIZE, no_leaks=True): fail the test if it uses more GPU memory at one time, "
-        "holds more after it than before it, or holds any more")
+        "sluice(max_peak=SIZE, max_growth=SIZE, no_leaks=True): fail the test if its peak GPU memory exceeds max_peak, "
+        "if the memory in use grows by more than max_growth, or if it grows at all (no_leaks)")
 
 
 def pytest_collection_modifyitems(items):
-    for item in items:  # A mistake in a marker is said before anything runs.
+    for item in items:  # Reports invalid markers before any test runs.
         _limits_of(item)
 
 
@@ -342,7 +342,7 @@ def _watch_of(item):
 
 
 def _wrapper(function):
-    """pytest.hookimpl(wrapper=True), also where pluggy is older than 1.2. An older one hands over results instead of raising."""
+    """pytest.hookimpl(wrapper=True), also for pluggy before 1.2, which passes an outcome instead of raising."""
     try:
         return pytest.hookimpl(wrapper=True)(function)
     except TypeError:
@@ -359,7 +359,7 @@ def _wrapper(function):
                 run.throw(outcome.excinfo[1])
         except StopIteration as end:
             outcome.force_result(end.value)
-        except BaseException:  # To be raised by pluggy, once the other wrappers have ended.
+        except BaseException:  # Pluggy raises it after the other wrappers have ended.
             outcome._result, outcome._excinfo = None, sys.exc_info()
 
     return pytest.hookimpl(hookwrapper=True)(hook)
@@ -394,7 +394,7 @@ def pytest_runtest_call(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    # From the reports, which also come from the workers of pytest-xdist.
+    # Taken from the reports, which pytest-xdist's workers send, too.
     left = [(report.nodeid, value) for reports in terminalreporter.stats.values() for report in reports
             if getattr(report, "when", None) == "call" for key, value in report.user_properties
             if key == "sluice_not_judged"]

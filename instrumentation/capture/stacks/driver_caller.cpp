@@ -11,7 +11,8 @@ namespace sluice::capture {
 
 namespace {
 
-/// Addresses by their low bits; the top bit is set for code of CUDA. Addresses have 47 bits, and none is 0.
+/// Size of the table of known addresses, which is indexed by their low bits. The top bit of an entry is set for CUDA's
+/// code. Addresses have 47 bits and are never 0.
 constexpr std::size_t slots = 1024;
 constexpr std::uint64_t is_cuda_bit = std::uint64_t{1} << 63;
 constinit std::atomic<std::uint64_t> known[slots];

@@ -3,15 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Whose code called the driver: the innermost frame outside this library and outside CUDA's driver, runtime and CUPTI.
-/// A runtime that is linked statically counts as part of its caller's file.
+/// Finds the frame that called the driver: the innermost one outside this library and outside CUDA's driver, runtime
+/// and CUPTI. A statically linked runtime counts as part of its caller's file.
 namespace sluice::capture {
 
-/// The index of that frame among `count` native frames, innermost first; `count` if there is none. Which file an
-/// address belongs to is asked once. Lock-free, no allocation; a few ns a frame, 150 ns for a new one.
+/// The index, among `count` native frames (innermost first), of the frame that called the driver; `count` if there is
+/// none. The file of each address is looked up once. Lock-free, no allocation; a few ns per known frame, 150 ns for a
+/// new frame.
 [[nodiscard]] std::size_t driver_caller(const std::uint64_t* frames, std::size_t count) noexcept;
 
-/// Forgets which addresses belong to CUDA, because a library was unloaded.
+/// Clears the cached information about which addresses belong to CUDA. Call after a library was unloaded.
 void forget_driver_callers() noexcept;
 
 }  // namespace sluice::capture

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t rbp = 6, rsp = 7, return_address = 16;
 constexpr std::int64_t word = 8;
 
-/// Reads forward in a readable range. Reading past the end returns zeros and marks the cursor bad for good.
+/// Reads forward in a readable range. Reading past the end returns zeros and marks the cursor bad permanently.
 class cursor {
  public:
   cursor() = default;
@@ -43,7 +43,7 @@ class cursor {
       at_ += bytes;
     }
   }
-  /// A cursor for the next `bytes` only; this one skips them.
+  /// Returns a cursor for the next `bytes` only, and skips them in this cursor.
   cursor part(std::uint64_t bytes) {
     const std::uint64_t begin = at_;
     skip(bytes);
@@ -175,13 +175,13 @@ struct entry {
   std::uint64_t begin = 0, end = 0;  ///< Code range.
   std::uint64_t code_unit = 1;
   std::int64_t data_unit = 1;
-  std::uint8_t encoding = 0;  ///< Of code pointers.
+  std::uint8_t encoding = 0;  ///< Encoding of code pointers.
   bool augmented = false;
   bool is_signal = false;
   cursor common, own;  ///< Instructions.
 };
 
-/// The body of the record at `address`, and the address of its CIE pointer, which gives the record's type.
+/// The body of the record at `address`; begins with the CIE pointer, which gives the record's type.
 cursor take_record(const code_image& image, std::uint64_t address) {
   cursor c = at_address(image, address);
   std::uint64_t length = c.take<std::uint32_t>();
@@ -252,7 +252,7 @@ bool read_entry(const code_image& image, std::uint64_t address, entry& e) {
 
 // --- expressions -----------------------------------------------------------------------------------------------------
 
-/// The value of an expression before the registers are known: base + offset, or the memory there.
+/// The value of an expression before the registers are known: base + offset, or the value in memory at that address.
 struct symbolic {
   enum kind : std::uint8_t { constant, rsp_plus, rbp_plus, at_rbp_plus, unknown };
   kind base = unknown;
@@ -289,8 +289,8 @@ symbolic combined(std::uint8_t operation, symbolic a, symbolic b) {
   }
 }
 
-/// Supports the two forms that compilers and linkers emit: the end of a realigned frame, *(rbp + n), and the one in
-/// stubs of a procedure linkage table, rsp + 8 + ((rip & 15) >= 11) * 8.
+/// Supports the two forms that compilers and linkers emit: the end of a realigned frame, *(rbp + n), and the frame's
+/// end in stubs of a procedure linkage table, rsp + 8 + ((rip & 15) >= 11) * 8.
 symbolic evaluate(cursor c, std::uint64_t pc) {
   symbolic stack[8];
   std::size_t depth = 0;
@@ -321,11 +321,11 @@ symbolic evaluate(cursor c, std::uint64_t pc) {
 
 // --- instructions ----------------------------------------------------------------------------------------------------
 
-/// Where a register of the caller is saved.
+/// The place where one of the caller's registers is saved.
 struct saved_register {
   enum kind : std::uint8_t { kept, below_end, at_rbp, lost, undefined };
   kind where = kept;
-  std::int64_t offset = 0;  ///< From the frame's end, or from rbp.
+  std::int64_t offset = 0;  ///< Offset from the frame's end, or from rbp.
 };
 
 struct frame_state {
@@ -434,7 +434,7 @@ class interpreter {
     }
   }
 
-  /// Instructions that say where a register was saved.
+  /// Instructions that define where a register was saved.
   bool execute_register(std::uint8_t operation, cursor& c) {
     const std::uint64_t reg = c.uleb();
     switch (operation) {
@@ -456,7 +456,7 @@ class interpreter {
       case 0x08:  // same_value
         set(reg, {saved_register::kept, 0});
         return true;
-      case 0x09:  // register: saved in another one, which is not followed
+      case 0x09:  // register: saved in another register, which is not followed
       case 0x14:  // val_offset
         c.uleb();
         set(reg, {saved_register::lost, 0});
@@ -503,11 +503,11 @@ class interpreter {
   std::size_t depth_ = 0;
 };
 
-constexpr std::int64_t most_words = std::int64_t{1} << 30;
+constexpr std::int64_t max_words = std::int64_t{1} << 30;
 
-/// Converts to words; returns false if not a whole number of words in range.
+/// Converts bytes to words; returns false if that is not a whole number of words in range.
 bool in_words(std::int64_t bytes, std::int32_t& words) {
-  if (bytes % word != 0 || bytes / word > most_words || bytes / word < -most_words) return false;
+  if (bytes % word != 0 || bytes / word > max_words || bytes / word < -max_words) return false;
   words = static_cast<std::int32_t>(bytes / word);
   return true;
 }

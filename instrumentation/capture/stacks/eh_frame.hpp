@@ -3,10 +3,11 @@
 #include <cstdint>
 
 /// Finds a function's caller with the unwind tables (.eh_frame) that compilers emit for exceptions and debuggers, on
-/// x86-64. Reads only where the function's frame ends and where rbp was saved. Formats: Linux Standard Base (.eh_frame,
-/// .eh_frame_hdr), DWARF 5 section 6.4, System V ABI for x86-64.
+/// x86-64. Determines only the end of the function's frame and where rbp was saved. Formats: Linux Standard Base
+/// (.eh_frame, .eh_frame_hdr), DWARF 5 section 6.4, System V ABI for x86-64.
 ///
-/// Uses only libc, no allocation, no state. Whatever the tables contain, reads only the image's segments.
+/// Uses only libc, allocates nothing and keeps no state. Whatever the tables contain, it reads only the image's
+/// segments.
 namespace sluice::capture {
 
 /// A range of readable memory.
@@ -24,10 +25,10 @@ struct code_image {
 };
 
 /// How to find the caller's registers. DWARF calls the end of a frame the CFA: it is the caller's rsp, and the return
-/// address lies right below it. Offsets are in 8-byte words.
+/// address is directly below it. Offsets are in 8-byte words.
 struct unwind_rule {
   enum how : std::uint8_t {
-    none,         ///< Not a rule.
+    none,         ///< No rule has been set.
     stop,         ///< The outermost frame.
     from_rsp,     ///< end = rsp + offset
     from_rbp,     ///< end = rbp + offset
@@ -43,7 +44,7 @@ struct unwind_rule {
 };
 
 /// The rule for `pc`. For a caller, pass an address inside its call instruction (the return address less 1). Returns
-/// `guess` if the tables have no rule or an unsupported one. O(log functions + bytes of the function's table entry).
+/// `guess` if the tables have no rule or an unsupported rule. O(log functions + bytes of the function's table entry).
 [[nodiscard]] unwind_rule find_unwind_rule(const code_image& image, std::uint64_t pc) noexcept;
 
 /// True if `pc` can be a return address in this file: it is code right after a call instruction.

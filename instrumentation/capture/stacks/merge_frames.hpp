@@ -6,16 +6,18 @@
 /// Merges the native and the Python stack into one, at the native frames of the interpreter's evaluation function.
 namespace sluice::capture {
 
-/// Python frames, innermost first. `entries` has a bit for each, set if it begins an evaluation (see `python_frames`).
+/// Python frames, innermost first. `entries` has one bit per frame, set if the frame begins an evaluation (see
+/// `python_frames`).
 struct python_part {
   const std::uint64_t* frames;
   std::size_t count;
   const std::uint64_t* entries;
 };
 
-/// Both stacks are innermost first. Replaces each native frame with `evaluates(pc)` by the Python frames that it
-/// evaluates: the next ones, up to one whose bit in `entries` is set. Left-over Python frames (the native stack was
-/// cut) come last; if none are left, the native frame stays. Returns the number of frames, at most `max`. O(frames).
+/// Both stacks are innermost first. Replaces each native frame for which `evaluates(pc)` is true by the Python frames
+/// that it evaluates: the next Python frames, up to the first whose bit in `entries` is set. If no Python frames are
+/// left, the native frame stays. Python frames that remain at the end (because the native stack was cut) come last.
+/// Returns the number of frames, at most `max`. O(frames).
 template <class Evaluates>
 std::size_t merge_frames(const std::uint64_t* native, std::size_t count, const python_part& python, std::uint64_t* out,
                          std::size_t max, Evaluates evaluates) noexcept {

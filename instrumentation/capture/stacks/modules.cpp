@@ -29,12 +29,13 @@ struct found_object {
 int (*find_object)(void* pc, found_object* found) = nullptr;
 
 char program_path[1024];
-/// The loader's count of unloads when last checked. After a change, all modules are sent again.
+/// The loader's number of unloads at the last check. After a change, all modules are sent again.
 std::atomic<std::uint64_t> unloads{0};
 
 // --- without _dl_find_object -----------------------------------------------------------------------------------------
 
-/// Modules as last reported by the loader. One thread writes; a reader that meets a change finds nothing.
+/// An entry of the table of modules, as last reported by the loader. One thread writes the table; a reader finds
+/// nothing while it is being changed.
 struct table_entry {
   std::atomic<std::uint64_t> begin, end, bias, header;
   std::atomic<const char*> path;
@@ -104,12 +105,13 @@ int read_changes(dl_phdr_info* info, std::size_t, void* to) {
   return 1;
 }
 
-/// Held while the loader is queried: a child forked in that moment would have the loader's lock held for ever.
+/// True while the loader is queried; a fork waits for that, because in a child forked at that moment, the loader's lock
+/// would stay locked forever.
 std::atomic<bool> asking{false};
 
 void before_fork() {
   const int error = errno;
-  // With a limit, in case the forking thread itself blocks the loader.
+  // The wait is limited, in case the forking thread itself blocks the loader.
   for (int i = 0; asking.exchange(true, std::memory_order_acquire) && i < 100; ++i) {
     const timespec moment{0, 100'000};
     nanosleep(&moment, nullptr);
@@ -143,8 +145,8 @@ bool is_elf_header(std::uint64_t address) {
   return memcmp(reinterpret_cast<const void*>(address), ELFMAG, SELFMAG) == 0;
 }
 
-/// Finds the module's ELF header; 0 if it is not mapped. Linkers may leave holes between segments. Then the loader reports only the
-/// segment that was asked for, and the header is in the first one, where the file's address 0 is.
+/// Finds the module's ELF header; 0 if it is not mapped. Linkers may leave holes between segments. Then the loader
+/// reports only the requested segment, and the header is in the first segment, where the file's address 0 is.
 std::uint64_t header_of(const loaded_module& module) {
   constexpr std::uint64_t first_page = 4096;
   if (module.end - module.begin >= first_page && is_elf_header(module.begin)) return module.begin;
@@ -152,7 +154,8 @@ std::uint64_t header_of(const loaded_module& module) {
   return may_be_at_zero && is_readable(module.bias) && is_elf_header(module.bias) ? module.bias : 0;
 }
 
-/// Reads segments and build id from the module's headers, if they are mapped, and makes its range that of all segments.
+/// Reads segments and build id from the module's headers, if they are mapped. Extends the module's range to all
+/// segments.
 void read_headers(loaded_module& module) {
   constexpr std::uint64_t first_page = 4096;
   const std::uint64_t header = header_of(module);
@@ -181,7 +184,7 @@ void read_headers(loaded_module& module) {
 
 bool is_readable(std::uint64_t address) noexcept {
   // The kernel reads the new signal mask before it checks the first argument (Abseil's idea). EINVAL means that the
-  // address is readable; EFAULT, or the error of a system call filter, means no.
+  // address is readable; EFAULT, or the error of a system call filter, means that it is not.
   constexpr long nonsense = -1, mask_bytes = 8;
   const int error = errno;
   const long result = syscall(SYS_rt_sigprocmask, nonsense, address, nullptr, mask_bytes);
@@ -201,8 +204,8 @@ void start_modules() noexcept {
 }
 
 void ask_c_library(bool yes) noexcept {
-  void* const answers = yes ? dlsym(RTLD_DEFAULT, "_dl_find_object") : nullptr;
-  find_object = reinterpret_cast<decltype(find_object)>(answers);
+  void* const results = yes ? dlsym(RTLD_DEFAULT, "_dl_find_object") : nullptr;
+  find_object = reinterpret_cast<decltype(find_object)>(results);
   if (find_object == nullptr) fill_table();
 }
 
@@ -223,17 +226,17 @@ bool find_module(std::uint64_t pc, loaded_module& found) noexcept {
 }
 
 bool introduce(const loaded_module& module) noexcept {
-  if (!collector::active()) return true;
+  if (!ring::active()) return true;
   const char* path = module.path == nullptr || module.path[0] == '\0' ? program_path : module.path;
-  collector::module_record record{};
-  record.header.time = collector::now();
-  record.path = collector::intern(path);
+  ring::module_record record{};
+  record.header.time = ring::now();
+  record.path = ring::intern(path);
   record.base = module.bias;
   record.begin = module.begin;
   record.end = module.end;
   memcpy(record.build_id, module.build_id, sizeof record.build_id);
   record.build_id_bytes = module.build_id_bytes;
-  return collector::introduce_module(record, unloads.load(std::memory_order_relaxed));
+  return ring::introduce_module(record, unloads.load(std::memory_order_relaxed));
 }
 
 bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) noexcept {

@@ -7,7 +7,7 @@
 
 #include "instrumentation/capture/stacks/eh_frame.hpp"
 
-/// The ELF files that this process has loaded ("modules"), and how the writer learns of them.
+/// Finds the ELF files that this process has loaded ("modules") and sends their records to the writer.
 ///
 /// Lookups take no lock: they use the C library (`_dl_find_object`, from glibc 2.35 on) or a table kept by
 /// `watch_modules`. A module's record is sent when its first frame is seen, before the stack that contains this frame.
@@ -30,15 +30,15 @@ void start_modules() noexcept;
 /// in it). Lock-free, no allocation; about 150 ns.
 [[nodiscard]] bool find_module(std::uint64_t pc, loaded_module& found) noexcept;
 
-/// Sends the module's record to the writer, unless the writer has it. Returns false if it cannot be sent now.
+/// Sends the module's record to the writer, unless that was done before. Returns false if it cannot be sent now.
 bool introduce(const loaded_module& module) noexcept;
 
 /// Asks the loader for changes; called regularly on a recorder's thread. After an unload, all modules are sent again,
-/// because another module may be at the same address. Returns true if a module was unloaded.
+/// because another module may now be at the same address. Returns true if a module was unloaded.
 bool watch_modules() noexcept;
 
-/// Calls `visit` for each loaded file like dl_iterate_phdr, holding the loader's lock. Only on a recorder's thread,
-/// after `start_modules`. Returns false without a visit if a fork is about to happen.
+/// Calls `visit` for each loaded file, as dl_iterate_phdr does, holding the loader's lock. Call it only on a recorder's
+/// thread, after `start_modules`. If a fork is about to happen, returns false without calling `visit`.
 bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) noexcept;
 
 /// For tests: false simulates a C library without `_dl_find_object`; true restores normal use.

@@ -28,8 +28,8 @@ bool may_be_code(std::uint64_t pc) { return pc >= page_bytes && pc >> address_bi
 
 // --- cache of rules --------------------------------------------------------------------------------------------------
 
-/// Rules by return address, in a table of two-way sets. An entry is one word, so threads need only a load or a store.
-/// Kind 0 means empty.
+/// Rules, keyed by return address, in a table of two-way sets. An entry is one word, so a thread reads or writes it
+/// with a single load or store. Kind 0 means empty.
 ///
 ///   63       48                17       16    3      0
 ///   | offset | address / 65536 | second | rbp | kind |        at place address % 65536, or, as `second`, at that ^ 1
@@ -59,7 +59,7 @@ class rule_cache {
   void clear() {
     rounds_.fetch_add(1, std::memory_order_seq_cst);
     for (auto& word : words_) {
-      // Most words were never touched; reading them uses no memory.
+      // Most words were never written; reading them uses no memory, but writing would.
       if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
     }
   }
@@ -81,7 +81,7 @@ class rule_cache {
 constexpr unsigned rbp_shift = 3, offset_shift = 48;
 constexpr std::uint64_t rbp_mask = 0x1fff;
 
-/// 0 if the values do not fit into a word, i.e. for frames above 256 KiB.
+/// The rule as a word of the cache; 0 if the values do not fit, i.e. for frames above 256 KiB.
 std::uint64_t packed(const unwind_rule& rule) {
   if (rule.offset < INT16_MIN || rule.offset > INT16_MAX) return 0;
   if (rule.saved_rbp < -1 || rule.saved_rbp >= static_cast<std::int32_t>(rbp_mask)) return 0;
@@ -107,11 +107,12 @@ void forget_rules() {
 
 // --- readable memory -------------------------------------------------------------------------------------------------
 
-/// What a thread knows about its stacks. A signal handler may change it meanwhile; each word alone stays valid.
+/// What a thread knows about its stacks. A signal handler may change this data at any time; each word alone stays
+/// valid.
 struct thread_stack {
-  std::uint64_t top = 0;                             ///< Of the thread's own stack; 0: not known yet.
+  std::uint64_t top = 0;                             ///< Top of the thread's own stack; 0: not known yet.
   std::uint64_t lowest = 0;                          ///< All pages from here to the top were readable.
-  std::uint64_t foreign_begin = 0, foreign_end = 0;  ///< Known not to be part of the own stack.
+  std::uint64_t foreign_begin = 0, foreign_end = 0;  ///< Range known not to be part of the thread's own stack.
 };
 SLUICE_THREAD_LOCAL thread_stack this_stack;
 
@@ -128,16 +129,16 @@ std::uint64_t thread_pointer() {
 
 stack_trail& trail_of(std::uint64_t thread) { return trails[(thread * 0x9E3779B97F4A7C15U >> 40) % trail_slots]; }
 
-/// Where the calling thread's own stack ends, if it is on that stack. For the main thread, the program's initial stack;
-/// for others, glibc's thread control block is at the top.
+/// The top of the calling thread's own stack, if it is on that stack. For the main thread, the top of the program's
+/// initial stack; for other threads, glibc's thread control block is at the top.
 std::uint64_t possible_top() {
   const bool is_main = getpid() == static_cast<pid_t>(syscall(SYS_gettid));
   const std::uint64_t top = is_main ? reinterpret_cast<std::uint64_t>(__libc_stack_end) : thread_pointer();
   return top & ~std::uint64_t{7};
 }
 
-/// Finds out whether `sp` is on the thread's own stack. If so, all pages up to its top are readable as long as the
-/// thread lives. Runs once for each new depth of the thread.
+/// Determines whether `sp` is on the thread's own stack. If so, all pages up to its top are readable as long as the
+/// thread exists. Runs once for each new depth of the thread.
 [[gnu::noinline]] bool explore_own_stack(std::uint64_t sp) {
   constexpr std::uint64_t furthest = std::uint64_t{8} << 20;
   thread_stack& known = this_stack;
@@ -162,7 +163,7 @@ std::uint64_t possible_top() {
 /// The readable part of a stack. Foreign stacks are tested page by page in each walk, because they may disappear.
 class stack_view {
  public:
-  /// Begins at `sp`.
+  /// Makes the readable range begin at `sp`.
   SLUICE_READS_STACKS void move_to(std::uint64_t sp) {
     begin_ = sp;
     const thread_stack& known = this_stack;
@@ -187,7 +188,7 @@ class stack_view {
     return true;
   }
 
-  /// True on the thread's own stack: words that were read stay readable as long as the thread lives.
+  /// True on the thread's own stack: words that were read stay readable as long as the thread exists.
   [[nodiscard]] bool own() const { return own_; }
 
  private:
@@ -208,8 +209,8 @@ class stack_view {
 
 // --- the walk --------------------------------------------------------------------------------------------------------
 
-/// Computes the rule for a return address that is not cached. Returns `none` if it is in no ELF file, or if it was only
-/// `guessed` and does not follow a call instruction.
+/// Computes the rule for a return address that is not cached. Returns `none` if the address is not in an ELF file, or
+/// if it was only `guessed` and does not follow a call instruction.
 [[gnu::noinline]] unwind_rule learn(rule_cache& rules, std::uint64_t pc, bool guessed) {
   const std::uint64_t round = rules.round();
   loaded_module module;
@@ -254,7 +255,7 @@ class walker {
         keep_trail(0);
         break;
       } else {
-        fresh_ = 0;  // Frames left by other rules are not remembered, nor are those before them.
+        fresh_ = 0;  // Frames left by other rules, and the frames inside them, are not remembered.
         if (!step(rule)) break;
       }
     }
@@ -272,7 +273,8 @@ class walker {
     }
   }
 
-  /// The last walk also passed here, at its frame `left` - 1: follows it. Returns true if that leads to the end.
+  /// Call if the last walk also passed the current frame, as its frame `left` - 1: continues along that walk. Returns
+  /// true if this reaches the outermost frame.
   bool follow_trail(std::size_t& left) {
     const stack_trail& trail = *trail_;
     const std::size_t here = left - 1;
@@ -341,13 +343,13 @@ class walker {
     }
   }
 
-  /// Leaves the kernel's frame of a signal handler: a ucontext_t lies at rsp. The interrupted code may have been on
+  /// Leaves the kernel's frame of a signal handler: a ucontext_t is at rsp. The interrupted code may have been on
   /// another stack.
   SLUICE_READS_STACKS bool step_out_of_signal() {
     constexpr std::uint64_t at_rbp = 120, at_rsp = 160, at_rip = 168;
     trail_frame interrupted{};
     const std::uint64_t context = at_.sp;
-    if (++signals_ > most_signals || !stack_.read(context + at_rbp, interrupted.bp) ||
+    if (++signals_ > max_signals || !stack_.read(context + at_rbp, interrupted.bp) ||
         !stack_.read(context + at_rsp, interrupted.sp) || !stack_.read(context + at_rip, interrupted.pc)) {
       return false;
     }
@@ -358,7 +360,7 @@ class walker {
     return true;
   }
 
-  static constexpr unsigned most_signals = 8;
+  static constexpr unsigned max_signals = 8;
   rule_cache& rules_;
   trail_frame at_;
   stack_view stack_;
@@ -367,10 +369,10 @@ class walker {
   std::uint64_t* const end_;
   unsigned skip_;
   unsigned signals_ = 0;
-  std::uint64_t guess_ = 0;  ///< The last guessed return address.
+  std::uint64_t guess_ = 0;  ///< The return address that was last found by a guess.
   stack_trail* trail_ = nullptr;
-  bool learned_ = false;                         ///< A rule was not cached: the writer may lack its module.
-  std::size_t fresh_ = 0;                        ///< Frames of this walk that are not in the trail.
+  bool learned_ = false;                         ///< True if a rule was not cached: the writer may lack its module.
+  std::size_t fresh_ = 0;                        ///< Number of frames of this walk that are not in the trail.
   trail_frame fresh_frames_[stack_trail::most];  ///< Not initialized: that would cost more than the walk.
 };
 

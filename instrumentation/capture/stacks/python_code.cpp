@@ -37,7 +37,7 @@ std::int64_t line_by_ranges(line_table table, std::int64_t line, std::int64_t wa
   return 0;
 }
 
-/// Decodes the signed number of 6-bit groups, lowest first, at `at`.
+/// Decodes the signed number at `at`, which consists of 6-bit groups, lowest first.
 std::int64_t signed_varint(const std::uint8_t* at, const std::uint8_t* end) {
   std::uint64_t value = 0;
   for (unsigned shift = 0; at < end && shift < 60; ++at, shift += 6) {
@@ -65,17 +65,18 @@ std::int64_t line_by_locations(line_table table, std::int64_t line, std::int64_t
   return 0;
 }
 
-/// Reads through the kernel. Python replaces the table of a code's copies when it grows, and frees the old one when no
-/// thread running Python can be reading it; this thread may be waiting for the device instead.
+/// Reads memory through the kernel, so that freed memory causes no fault. When the table of a code object's copies
+/// grows, Python replaces it, and frees the old table when no thread that runs Python can be reading it. But this
+/// thread may be reading while Python regards it as waiting.
 bool read_safely(const void* from, void* to, std::size_t bytes) {
   const iovec there{const_cast<void*>(from), bytes};
   const iovec here{to, bytes};
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-/// Start of the copy of `code` that contains `position`; 0 if none does.
+/// Start of the copy of `code` that contains `position`; 0 if no copy contains it.
 std::uint64_t copy_with(const python_layout& layout, const void* code, python_position position) {
-  constexpr std::int64_t most_threads = 4096;
+  constexpr std::int64_t max_threads = 4096;
   const auto bytes = static_cast<std::uint64_t>(read_at<std::int64_t>(code, layout.length()) * code_unit);
   const auto holds = [&](std::uint64_t begin) { return position - begin <= bytes; };
   const std::uint64_t own = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions;
@@ -83,7 +84,7 @@ std::uint64_t copy_with(const python_layout& layout, const void* code, python_po
   const char* table = read_at<const char*>(code, layout.copies);
   std::int64_t count = 0;
   if (table == nullptr || !read_safely(table, &count, sizeof count)) return 0;
-  for (std::int64_t i = 0; i < count && i < most_threads; ++i) {
+  for (std::int64_t i = 0; i < count && i < max_threads; ++i) {
     std::uint64_t copy = 0;
     if (!read_safely(table + sizeof count + static_cast<std::uint64_t>(i) * sizeof copy, &copy, sizeof copy)) return 0;
     if (copy != 0 && holds(copy)) return copy;
@@ -161,7 +162,7 @@ text_view utf8_of(const python_layout& layout, const void* unicode, char* buffer
   const std::uint32_t state = read_at<std::uint32_t>(unicode, layout.unicode_state()) >> layout.kind_bits;
   const unsigned width = state & 7U;
   const bool compact = (state >> 3 & 1U) != 0, ascii = (state >> 4 & 1U) != 0;
-  // A later 3.14 release might use another layout: better no text than a wrong one.
+  // A later 3.14 release might use another layout: no text is better than a wrong text.
   if (layout.without_gil && (!compact || (width != 1 && width != 2 && width != 4))) return {buffer, 0};
   const auto length = static_cast<std::size_t>(read_at<std::int64_t>(unicode, layout.length()));
   const char* object = static_cast<const char*>(unicode);

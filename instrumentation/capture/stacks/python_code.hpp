@@ -9,11 +9,11 @@
 /// frame keeps the code alive.
 namespace sluice::capture {
 
-/// The current instruction of a frame: its address; for `python_family::frame_objects`, the number `f_lasti`.
+/// The current instruction of a frame: its address or, for `python_family::frame_objects`, the number `f_lasti`.
 using python_position = std::uint64_t;
 
-/// The source line of `position`. Before the first instruction, the code's first line; 0 if the compiler gave none.
-/// O(size of the code's line table).
+/// The source line of `position`; the code's first line if `position` is before the first instruction; 0 if the
+/// compiler recorded no line. O(size of the code's line table).
 [[nodiscard]] std::uint32_t line_of(const python_layout& layout, const void* code, python_position position) noexcept;
 
 /// The text of a `str` in UTF-8. ASCII is returned in place; otherwise it is written to `buffer`, cut to `room` bytes

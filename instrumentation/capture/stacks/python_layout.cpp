@@ -10,7 +10,7 @@ struct debug_offsets {
   std::uint64_t version;
   std::uint64_t free_threaded;
 };
-constexpr std::size_t runtime_finalizing = 4;  ///< This and the following: indices of 8-byte words, counted from there.
+constexpr std::size_t runtime_finalizing = 4;  ///< This and the following: indices of 8-byte words from the start.
 
 struct debug_words {
   std::size_t current_frame, thread_id;

@@ -14,7 +14,7 @@ namespace sluice::capture {
 enum class python_family : std::uint8_t {
   frame_objects,  ///< Up to 3.10: PyFrameObject; one C evaluation per frame.
   cframes,        ///< 3.11: _PyInterpreterFrame, via the thread's _PyCFrame; an entry frame begins an evaluation.
-  cframe_shims,   ///< 3.12: like `cframes`, but below each entry frame lies a frame that C owns.
+  cframe_shims,   ///< 3.12: like `cframes`, but below each entry frame is a frame that C owns.
   shims,          ///< From 3.13 on: like `cframe_shims`, but the thread points to the frame directly.
 };
 
@@ -37,17 +37,17 @@ struct python_layout {
   } frame;
   struct {
     std::uint16_t first_line, file;
-    std::uint16_t name;  ///< From 3.11 on the qualified name, such as "Linear.forward"; before, the function's own.
+    std::uint16_t name;  ///< From 3.11 on, the qualified name ("Linear.forward"); before, the plain name ("forward").
     std::uint16_t line_table;
     std::uint16_t instructions, first_traceable;
     std::uint16_t version;  ///< A number unique to each code object; 0: this version has none.
   } code;
   std::uint16_t ascii_data;    ///< Characters of a compact ASCII string.
-  std::uint16_t unicode_data;  ///< Characters of another compact string; else the pointer to the characters.
+  std::uint16_t unicode_data;  ///< Characters of a compact non-ASCII string; in other strings, a pointer to them.
   bool without_gil = false;
   std::uint16_t head = 16;      ///< Size of an object header.
   std::uint16_t kind_bits = 2;  ///< Bit position of `kind` in a string's state.
-  std::uint16_t copies = 0;     ///< In a code object: table of its copies per thread; 0 if there is none.
+  std::uint16_t copies = 0;     ///< In a code object: the table of its copies, one per thread; 0: no such table.
 
   // Offsets that are the same in every version since 3.3.
   [[nodiscard]] constexpr std::size_t length() const { return head; }  ///< Item count of a str, bytes or code object.
@@ -194,7 +194,7 @@ inline constexpr python_layout python_layouts[] = {
 /// The layout of a version; null if the version is not supported.
 [[nodiscard]] const python_layout* known_layout(unsigned major, unsigned minor, bool without_gil) noexcept;
 
-/// True if the Python (3.13 or later) whose _PyRuntime is `runtime` was built without the GIL.
+/// True if the Python build (3.13 or later) with this _PyRuntime has no GIL.
 [[nodiscard]] bool is_without_gil(const void* runtime) noexcept;
 
 /// Offset in _PyRuntime (`runtime`) of a pointer that is set for good when Python shuts down; 0 if unknown.

@@ -28,28 +28,28 @@ struct hashed_stack {
 /// The interpreter of this process. Filled once, before `found`. Each stack needs only one cache line of it.
 struct alignas(64) interpreter {
   std::atomic<bool> found{false};
-  bool has_key = false;  ///< `key` is that of the thread-specific data with Python's thread state.
+  bool has_key = false;  ///< True if `key` is known: the key of thread-specific data for Python's thread state.
   pthread_key_t key = 0;
   void* (*specific)(pthread_key_t) = nullptr;   ///< pthread_getspecific
-  const void* const* finalizing_at = nullptr;   ///< Not null there: Python is shutting down.
+  const void* const* finalizing_at = nullptr;   ///< If the pointer at this place is not null, Python is shutting down.
   hashed_stack (*hash)(const void*) = nullptr;  ///< Hashes a thread's frames, given its state.
   const python_layout* layout = nullptr;
   void* (*this_thread)() = nullptr;  ///< PyGILState_GetThisThreadState: only reads thread-specific data.
-  int (*finalizing)() = nullptr;     ///< May be null; used without `finalizing_at`.
+  int (*finalizing)() = nullptr;     ///< Used if `finalizing_at` is null. May be null.
   std::uint64_t evaluation_begin = 0, evaluation_end = 0;
-  std::uint64_t code_begin = 0, code_end = 0;  ///< The segment of its file with the evaluation loop.
+  std::uint64_t code_begin = 0, code_end = 0;  ///< The segment that contains the evaluation loop.
 };
 SLUICE_HOT_DATA constinit interpreter python;
 constinit std::atomic<bool> search_over{false};
 
-/// Python's state of this thread, after a check that it belongs to this thread.
+/// Python's state of this thread; set after a check that the state belongs to this thread.
 SLUICE_THREAD_LOCAL const void* known_thread = nullptr;
 
 // --------------------------------------------------------------------------------------------- finding the interpreter
 
 constexpr std::size_t longest_path = 4096;
 
-/// A libpython that was loaded with local scope is not in the global scope.
+/// Finds a libpython that was loaded with local scope, and so is not in the global scope.
 int find_libpython(dl_phdr_info* info, std::size_t, void* found) {
   const char* name = info->dlpi_name == nullptr ? nullptr : strrchr(info->dlpi_name, '/');
   if (name == nullptr || strncmp(name, "/libpython3", 11) != 0) return 0;
@@ -62,7 +62,7 @@ T symbol(void* library, const char* name) {
   return reinterpret_cast<T>(dlsym(library, name));
 }
 
-/// 3.8.18 as 0x0308; 0 if unknown.
+/// The version of Python, e.g. 0x0308 for 3.8.18; 0 if unknown.
 unsigned version_of(void* library) {
   if (const auto* number = symbol<const unsigned long*>(library, "Py_Version")) {
     return static_cast<unsigned>(*number >> 16);
@@ -75,7 +75,7 @@ unsigned version_of(void* library) {
   return static_cast<unsigned>(major << 8 | minor);
 }
 
-/// Null if the layout of this version or build is not known.
+/// The layout of this version and build; null if it is unknown.
 const python_layout* layout_of(void* library, unsigned version) {
   const void* runtime = dlsym(library, "_PyRuntime");
   const bool says = (version & 255U) >= 13;  // It publishes its offsets and its build type.
@@ -158,8 +158,9 @@ std::uint64_t sample_of(const python_layout& layout, const void* table) {
   return sum ^ read_at<std::uint64_t>(table, bytes_data + last) * odd1;
 }
 
-/// Distinguishes a code object from a later one at the same address. From 3.12 on, by its version number. Before, by
-/// the objects it refers to and some of their content, because texts may also be reused at their addresses.
+/// A number that distinguishes a code object from a later one at the same address. From 3.12 on, it depends on the code
+/// object's version number; before, on the objects to which it refers and some of their content, because addresses of
+/// texts may also be reused.
 std::uint64_t identity_of(const python_layout& layout, const void* code) {
   const std::uint64_t first_line = read_at<std::uint32_t>(code, layout.code.first_line);
   if (layout.code.version != 0) {
@@ -168,7 +169,7 @@ std::uint64_t identity_of(const python_layout& layout, const void* code) {
   }
   const void* file = read_at<const void*>(code, layout.code.file);
   const void* lines = read_at<const void*>(code, layout.code.line_table);
-  // The last 8 bytes of an ASCII text; for a very short one, this includes a part of its header.
+  // The last 8 bytes of an ASCII text; for a very short text, this includes a part of its header.
   const auto file_length = read_at<std::uint64_t>(file, layout.length());
   const auto file_end = read_at<std::uint64_t>(file, layout.ascii_data + file_length - 8);
   std::uint64_t sum = first_line + read_at<std::uint64_t>(code, layout.code.name) * odd1;
@@ -178,7 +179,7 @@ std::uint64_t identity_of(const python_layout& layout, const void* code) {
 
 std::uint64_t key_of(std::uint64_t place, std::uint64_t identity) {
   const std::uint64_t key = place * odd1 + identity * odd2;
-  return (key ^ key >> 32) | collector::frame_key_bit;
+  return (key ^ key >> 32) | ring::frame_key_bit;
 }
 
 std::uint64_t key_of(const python_layout& layout, const void* code, python_position position) {
@@ -206,16 +207,16 @@ class stack_hash {
 
 SLUICE_RARE void introduce(const python_layout& layout, const void* code, python_position position, std::uint64_t key) {
   char buffer[2048];
-  collector::frame_record frame{};
-  frame.header.time = collector::now();
+  ring::frame_record frame{};
+  frame.header.time = ring::now();
   frame.key = key;
   text_view text = utf8_of(layout, read_at<const void*>(code, layout.code.name), buffer, sizeof buffer);
-  frame.function = collector::intern(text.text, text.length);
+  frame.function = ring::intern(text.text, text.length);
   text = utf8_of(layout, read_at<const void*>(code, layout.code.file), buffer, sizeof buffer);
-  frame.file = collector::intern(text.text, text.length);
+  frame.file = ring::intern(text.text, text.length);
   frame.line = line_of(layout, code, position);
   frame.kind = static_cast<std::uint32_t>(trace::frame_kind::python);
-  collector::introduce_frame(frame);
+  ring::introduce_frame(frame);
 }
 
 // ------------------------------------------------------------------------------------------------------------- walking
@@ -230,16 +231,16 @@ struct walk {
 
   void add(const python_layout& layout, const void* code, python_position position) {
     const std::uint64_t key = key_of(layout, code, position);
-    if (sends && !collector::knows_frame(key)) introduce(layout, code, position, key);
+    if (sends && !ring::knows_frame(key)) introduce(layout, code, position, key);
     out[count++] = key;
   }
-  /// Marks the last added frame as the begin of an evaluation.
+  /// Marks the last added frame as the start of an evaluation.
   void mark() {
     if (entries != nullptr && count != 0) entries[(count - 1) / 64] |= std::uint64_t{1} << (count - 1) % 64;
   }
 };
 
-/// Up to 3.10.
+/// Walks the frames of Python up to 3.10.
 void walk_frame_objects(const python_layout& layout, const char* frame, walk& w) {
   for (; frame != nullptr && w.count < w.max; frame = read_at<const char*>(frame, layout.frame.previous)) {
     const void* code = read_at<const void*>(frame, layout.frame.code);
@@ -251,14 +252,14 @@ void walk_frame_objects(const python_layout& layout, const char* frame, walk& w)
 // Owner of a frame (enum _frameowner).
 constexpr std::uint8_t owned_by_generator = 1, owned_by_c = 3;
 
-/// Since 3.14, the lowest bits of the reference are tags for reference counting.
+/// The code object of a frame. From 3.14 on, the lowest bits of the reference are tags for reference counting.
 SLUICE_INLINE const char* code_of(const python_layout& layout, const char* frame) {
   constexpr std::uint64_t tags = 7;
   return reinterpret_cast<const char*>(read_at<std::uint64_t>(frame, layout.frame.code) & ~tags);
 }
 
-/// True if the call's code has begun to run. A thread's own copy of code is assumed to have begun, since its start is
-/// too slow to read each time. Python's internal frames between others never begin, and have no copies.
+/// True if the call's code has begun to run. A thread's own copy of code is assumed to have begun, because reading its
+/// start each time is too slow. Python's internal frames between other frames never begin, and have no copies.
 SLUICE_INLINE bool has_begun(const python_layout& layout, std::uint8_t owner, const char* code,
                              std::uint64_t position) {
   if (layout.copies != 0) {
@@ -271,7 +272,7 @@ SLUICE_INLINE bool has_begun(const python_layout& layout, std::uint8_t owner, co
   return owner == owned_by_generator || position >= first;
 }
 
-/// Since 3.11. Skips what tracebacks skip: frames owned by C, and frames that have not begun.
+/// Walks the frames of Python from 3.11 on. Like tracebacks, skips frames owned by C and frames that have not begun.
 void walk_interpreter_frames(const python_layout& layout, const char* frame, walk& w) {
   // At most one frame is skipped per evaluation or per frame, so this many steps are never needed.
   std::size_t steps = 4 * w.max;
@@ -337,7 +338,7 @@ std::size_t walk_thread(const void* thread, walk w) {
   return w.count;
 }
 
-constexpr std::size_t most_frames = collector::maximum_frames;
+constexpr std::size_t max_frames = ring::maximum_frames;
 
 hashed_stack hash_of(const std::uint64_t* frames, std::size_t count) {
   stack_hash hash;
@@ -347,8 +348,8 @@ hashed_stack hash_of(const std::uint64_t* frames, std::size_t count) {
 
 /// Generic version, driven by the layout.
 hashed_stack hash_thread(const void* thread) {
-  std::uint64_t frames[most_frames];
-  return hash_of(frames, walk_thread(thread, {frames, most_frames, nullptr, false}));
+  std::uint64_t frames[max_frames];
+  return hash_of(frames, walk_thread(thread, {frames, max_frames, nullptr, false}));
 }
 
 /// Version for one layout with code version numbers: a short loop without table lookups.
@@ -361,7 +362,7 @@ SLUICE_HOT hashed_stack hash_frames(const void* thread) {
     frame = read_at<const char*>(frame, layout.thread.frame_of_cframe);
   }
   stack_hash hash;
-  for (std::size_t steps = 4 * most_frames; frame != nullptr && hash.count() < most_frames && steps != 0; --steps) {
+  for (std::size_t steps = 4 * max_frames; frame != nullptr && hash.count() < max_frames && steps != 0; --steps) {
     const auto owner = read_at<std::uint8_t>(frame, layout.frame.owner);
     const char* code = code_of(layout, frame);
     const auto position = read_at<std::uint64_t>(frame, layout.frame.instruction);
@@ -387,9 +388,9 @@ static_assert(python_layouts[4].minor == 12 && sizeof python_layouts / sizeof py
 
 /// Sends a stack that the writer does not have yet.
 SLUICE_RARE std::uint64_t introduce_stack(const void* thread) {
-  std::uint64_t frames[most_frames];
-  const std::size_t count = walk_thread(thread, {frames, most_frames, nullptr, true});
-  return collector::introduce_stack(hash_of(frames, count).key, frames, count);
+  std::uint64_t frames[max_frames];
+  const std::size_t count = walk_thread(thread, {frames, max_frames, nullptr, true});
+  return ring::introduce_stack(hash_of(frames, count).key, frames, count);
 }
 
 }  // namespace
@@ -418,9 +419,9 @@ void find_python() noexcept {
   } else {
     char text[160];
     snprintf(text, sizeof text,
-             "this build of Python %u.%u is not known (3.8 to 3.14 are): stacks have no Python frames", version >> 8,
-             version & 255U);
-    collector::message(static_cast<unsigned>(trace::severity::warning), text);
+             "this build of Python %u.%u is not supported (3.8 to 3.14 are): stacks have no Python frames",
+             version >> 8, version & 255U);
+    ring::message(static_cast<unsigned>(trace::severity::warning), text);
   }
   search_over.store(true, std::memory_order_release);
 }
@@ -436,7 +437,7 @@ SLUICE_HOT std::uint64_t python_stack_key() noexcept {
   const hashed_stack stack = python.hash(thread);
   if (stack.count == 0) return 0;
   // If the whole stack is known, each of its frames is known.
-  return collector::knows_frame(stack.key) ? stack.key : introduce_stack(thread);
+  return ring::knows_frame(stack.key) ? stack.key : introduce_stack(thread);
 }
 
 SLUICE_HOT std::uint64_t python_place() noexcept {

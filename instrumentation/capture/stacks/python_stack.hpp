@@ -4,10 +4,11 @@
 #include <cstdint>
 
 /// The Python frames of the calling thread, read directly from the interpreter's memory: no GIL, no reference counts,
-/// no Python call. So a driver or an allocator may call these functions with any lock held, theirs or Python's. A
-/// thread's own frames cannot change meanwhile.
+/// no Python call. So code inside a driver or an allocator may call these functions with any lock held, including
+/// Python's. A thread's own frames cannot change meanwhile.
 ///
-/// Supports CPython 3.8 to 3.14, from 3.13 on with and without the GIL. Other versions: one message, no frames.
+/// Supports CPython 3.8 to 3.14, from 3.13 on with and without the GIL. For other versions, there is one message and no
+/// frames.
 namespace sluice::capture {
 
 /// Looks for a Python interpreter in this process and prepares for its version. Cheap once found. Takes the loader's
@@ -17,21 +18,21 @@ void find_python() noexcept;
 /// Sends the details of the calling thread's frames (`frame_record`) and writes the keys of these frames to `out`,
 /// innermost first, at most `max`. Returns the number of frames; 0 without Python, for an unsupported version, or while
 /// Python shuts down. `entries` (`max` bits, zeroed by the caller) marks frames that begin an evaluation: one C call of
-/// _PyEval_EvalFrameDefault evaluates all frames from after the previous mark up to the marked one. O(frames), some ns
-/// per known frame.
+/// _PyEval_EvalFrameDefault evaluates all frames after the previous marked frame, up to and including the marked frame.
+/// O(frames); a few ns per known frame.
 std::size_t python_frames(std::uint64_t* out, std::size_t max, std::uint64_t* entries = nullptr) noexcept;
 
 /// The key of the calling thread's Python stack, whose frames have been sent to the writer. 0 if there is none.
 std::uint64_t python_stack_key() noexcept;
 
-/// A number that changes with the calling thread's innermost Python frame or its position; 0 without Python. Equal
-/// numbers say nothing about the outer frames. O(1).
+/// A number that changes with the calling thread's innermost Python frame or its position; 0 without Python. The outer
+/// frames may differ even if the number is equal. O(1).
 [[nodiscard]] std::uint64_t python_place() noexcept;
 
-/// True if `pc` lies in the interpreter's evaluation loop. O(1).
+/// True if `pc` is in the interpreter's evaluation loop. O(1).
 [[nodiscard]] bool in_python_evaluation(std::uint64_t pc) noexcept;
 
-/// True if `pc` lies in the file with the interpreter: libpython, or the program itself. O(1).
+/// True if `pc` is in the file with the interpreter: libpython, or the program itself. O(1).
 [[nodiscard]] bool is_in_python(std::uint64_t pc) noexcept;
 
 }  // namespace sluice::capture

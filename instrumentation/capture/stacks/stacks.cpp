@@ -22,7 +22,7 @@ namespace sluice::capture {
 
 namespace {
 
-constexpr std::size_t most = collector::maximum_frames;
+constexpr std::size_t most = ring::maximum_frames;
 
 std::atomic<std::uint64_t> also_begin{0}, also_end{0};
 
@@ -47,7 +47,7 @@ struct native_stack {
 
 [[gnu::noinline]] std::uint64_t native_stack_alone() noexcept {
   const native_stack native;
-  return collector::intern_stack(native.frames(), native.count);
+  return ring::intern_stack(native.frames(), native.count);
 }
 
 [[gnu::noinline]] std::uint64_t merged_stack() noexcept {
@@ -57,7 +57,7 @@ struct native_stack {
   const std::size_t count = python_frames(python, most, entries);
   if (count == 0) return autograd::stack_of_this_thread(native.frames(), native.count);
   std::uint64_t merged[most];
-  const std::uint64_t key = collector::intern_stack(
+  const std::uint64_t key = ring::intern_stack(
       merged,
       merge_frames(native.frames(), native.count, {python, count, entries}, merged, most, in_python_evaluation));
   autograd::note_stack(key);
@@ -71,9 +71,9 @@ SLUICE_INLINE std::uint64_t python_stack_or_whose() noexcept {
   return key;
 }
 
-/// The frame that called the driver, as the only one; none if the walk found none.
+/// The frame that called the driver; none if the walk did not find it.
 struct caller_frame {
-  /// Between it and us lie our own frames and those of CUDA: nearly always a few.
+  /// Searches few frames first, because there are nearly always only a few frames of ours and of CUDA in between.
   caller_frame() noexcept {
     for (const std::size_t limit : {std::size_t{12}, std::size_t{64}}) {
       const native_stack native(limit);
@@ -92,7 +92,7 @@ struct caller_frame {
 [[gnu::noinline]] std::uint64_t native_stack_of_caller() noexcept {
   const native_stack native;
   const std::size_t first = driver_caller(native.frames(), native.count);
-  return collector::intern_stack(native.frames() + first, native.count - first);
+  return ring::intern_stack(native.frames() + first, native.count - first);
 }
 
 [[gnu::noinline]] std::uint64_t python_stack_and_caller() noexcept {
@@ -101,7 +101,7 @@ struct caller_frame {
   const caller_frame caller;
   if (key == 0) return autograd::stack_of_this_thread(&caller.word, caller.count);
   autograd::note_stack(key);
-  return caller.count == 0 ? key : collector::intern_stack_on(&caller.word, caller.count, key);
+  return caller.count == 0 ? key : ring::intern_stack_on(&caller.word, caller.count, key);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ void prepare_stacks() noexcept {
 
 std::uint64_t allocation_stack() noexcept {
   if (options.stacks != stack_mode::python) return current_stack();
-  return collector::active() ? python_stack_and_caller() : 0;
+  return ring::active() ? python_stack_and_caller() : 0;
 }
 
 void leave_out_code_at(const void* address) noexcept {
@@ -123,7 +123,7 @@ void leave_out_code_at(const void* address) noexcept {
 }
 
 SLUICE_HOT std::uint64_t current_stack() noexcept {
-  if (!collector::active()) return 0;
+  if (!ring::active()) return 0;
   switch (options.stacks) {
     case stack_mode::none:
       return 0;

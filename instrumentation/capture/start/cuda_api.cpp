@@ -141,7 +141,7 @@ bool open_driver(char* why, std::size_t why_bytes) noexcept {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    snprintf(why, why_bytes, "the CUDA driver (libcuda.so.1) cannot be opened: nothing of the GPU is recorded");
+    snprintf(why, why_bytes, "the CUDA driver (libcuda.so.1) cannot be opened: no GPU activity is recorded");
     return false;
   }
   load_driver(library);
@@ -153,14 +153,13 @@ bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) n
   if (!open_driver(why, why_bytes)) return false;
   if (open_cupti(cupti_paths)) return true;
   if (cupti_version != 0 && cupti_version < layout::oldest_version) {
-    snprintf(
-        why, why_bytes,
-        "%s is CUPTI version %u, older than CUDA 12.0: nothing of the GPU is recorded; install CUPTI 12.4 or later",
-        location, cupti_version);
+    snprintf(why, why_bytes,
+             "%s is CUPTI version %u, older than CUDA 12.0: no GPU activity is recorded; install CUPTI 12.4 or later",
+             location, cupti_version);
   } else {
     snprintf(why, why_bytes,
-             "no libcupti was found: nothing of the GPU is recorded; install the CUDA toolkit's CUPTI, or name the "
-             "file in %s",
+             "no libcupti was found: no GPU activity is recorded; install the CUDA toolkit's CUPTI, or set %s to its "
+             "path",
              cupti_path_variable);
   }
   return false;

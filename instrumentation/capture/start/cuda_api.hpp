@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-/// The two libraries that the capture library uses without linking: CUPTI, opened from the path that `sluice record`
-/// chose, and the CUDA driver, which is already loaded because it loads us.
+/// The two libraries that the capture library uses without linking against them: CUPTI, opened from the path that
+/// `sluice record` chose, and the CUDA driver, which is already loaded because it loads the capture library.
 namespace sluice::capture {
 
 /// Environment variable with the libcupti to open; several paths, separated by ':', are tried in order.
@@ -15,7 +15,8 @@ inline constexpr const char* cupti_path_variable = "SLUICE_CUPTI_PATH";
 /// CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, which older headers lack.
 inline constexpr auto attribute_device_graph_buffer_bytes = static_cast<CUpti_ActivityAttribute>(10);
 
-/// Parameters of cuptiSubscribe_v2 (not in headers before CUDA 13). If CUPTI is taken, `holder` gets its user's name.
+/// Parameters of cuptiSubscribe_v2 (not in headers before CUDA 13). If CUPTI already has a subscriber, `holder`
+/// receives that subscriber's name.
 struct subscriber_parameters {
   std::size_t bytes = sizeof(subscriber_parameters);
   const char* name = nullptr;  ///< Our name; CUPTI shows it as "CUPTI for ...".
@@ -24,7 +25,7 @@ struct subscriber_parameters {
 };
 using subscribe_v2 = CUptiResult(CUPTIAPI*)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*);
 
-/// The CUPTI functions that we call. Null if this version lacks the function.
+/// The CUPTI functions that we call. A member is null if the opened version lacks the function.
 struct cupti_functions {
   decltype(&::cuptiGetVersion) get_version;
   decltype(&::cuptiGetResultString) result_string;
@@ -48,7 +49,7 @@ struct cupti_functions {
   decltype(&::cuptiGetStreamIdEx) stream_id;
 };
 
-/// The driver functions that we call. Null if this version lacks the function.
+/// The driver functions that we call. A member is null if the opened version lacks the function.
 struct driver_functions {
   decltype(&::cuCtxGetCurrent) current_context;
   decltype(&::cuCtxGetDevice) context_device;
@@ -97,7 +98,8 @@ extern std::uint32_t cupti_version;
 bool open_driver(char* why, std::size_t why_bytes) noexcept;
 
 /// Opens CUPTI and the driver, once. For CUPTI, tries a libcupti that the program has loaded, then the ':'-separated
-/// files in `cupti_paths`; if there are none, the loader's search. On failure, writes a one-line reason to `why`.
+/// files in `cupti_paths`; if the list is empty, uses the loader's search. On failure, writes a one-line reason to
+/// `why`.
 bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) noexcept;
 
 /// Path of the libcupti in use, for messages.

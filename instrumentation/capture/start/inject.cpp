@@ -1,6 +1,6 @@
 // libsluice_capture.so: preloaded into every process of a recorded command, where it is idle until the CUDA driver
-// calls InitializeInjection (CUDA_INJECTION64_PATH) or another event occurs. It must be a good guest: whatever fails
-// here, the program runs on as if the library were not there.
+// calls InitializeInjection (CUDA_INJECTION64_PATH) or another event occurs. Whatever fails here, the program continues
+// as if the library were not there.
 
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ namespace sluice::capture {
 namespace {
 
 constexpr unsigned info = raw(trace::severity::info), warning = raw(trace::severity::warning);
-/// Maximum wait for the last records at the program's end. CUPTI answers in milliseconds, or hangs with the GPU.
+/// Maximum wait for the last records at the program's end. CUPTI returns within milliseconds, or hangs if the GPU does.
 constexpr int last_flush_ms = 3000;
 
 CUpti_SubscriberHandle subscriber;
@@ -51,20 +51,19 @@ void report_other_profiler(CUptiResult result) {
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
     const char* who = earlier_subscriber()[0] != '\0' ? earlier_subscriber() : holder;
     char text[512];
-    snprintf(
-        text, sizeof text,
-        "another profiler holds CUPTI in this process%s%s%s (CUPTI serves one): nothing of the GPU is recorded here; "
-        "run the program without it",
-        who[0] == '\0' ? "" : " (", who, who[0] == '\0' ? "" : ")");
-    collector::message(warning, text);
+    snprintf(text, sizeof text,
+             "another profiler holds CUPTI in this process%s%s%s (CUPTI serves one): no GPU activity is recorded here; "
+             "run the program without it",
+             who[0] == '\0' ? "" : " (", who, who[0] == '\0' ? "" : ")");
+    ring::message(warning, text);
     return;
   }
   const char* reason = nullptr;
   if (cupti.result_string != nullptr) cupti.result_string(result, &reason);
   char text[256];
-  snprintf(text, sizeof text, "CUPTI refuses to be used: %s; nothing of the GPU is recorded",
+  snprintf(text, sizeof text, "CUPTI cannot be used: %s; no GPU activity is recorded",
            reason == nullptr ? "no reason given" : reason);
-  collector::message(warning, text);
+  ring::message(warning, text);
 }
 
 /// Runs before the driver's exit handler, registered earlier. The rings stay open: destructors may free memory.
@@ -73,7 +72,7 @@ void at_exit() {
   note_ending(true);
   report_untouched();
   if (!finish_flushing(last_flush_ms)) {
-    collector::message(warning, "CUPTI did not hand over its last records: device times end early");
+    ring::message(warning, "CUPTI did not deliver its last records: device times end early");
   }
 }
 
@@ -88,11 +87,10 @@ void in_child() {
 /// Enables the callbacks for contexts, streams and the handled calls.
 void ask_for_callbacks(bool late) {
   if (enable_callbacks(subscriber, late) == 0) return;
-  collector::message(warning,
-                     "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
+  ring::message(warning, "CUPTI does not report contexts and streams: managed memory and stream names are missing");
 }
 
-/// Makes this library responsible for the process until its end.
+/// Registers the fork and exit handlers, once, and marks this process as recorded by this library.
 void take_over() {
   static std::atomic<bool> hooked{false};
   if (!hooked.exchange(true)) {
@@ -113,12 +111,12 @@ bool begin_at_entry_points() {
                         driver.create_event != nullptr && driver.record_event != nullptr &&
                         driver.event_state != nullptr && driver.elapsed != nullptr;
   if (!possible || !prepare_calls()) return false;
-  options.graphs = false;  // Only CUPTI has their intervals.
+  options.graphs = false;  // Only CUPTI knows their intervals.
   take_over();
   entry_points::start();
-  collector::message(info,
-                     "recorded at the driver's entry points, without CUPTI: times of copies are estimates, from events "
-                     "around each; --mode timeline has the device's own");
+  ring::message(info,
+                "recorded at the driver's entry points, without CUPTI: copy times are estimates from events around "
+                "each copy; --mode timeline records the device's own times");
   return true;
 }
 
@@ -126,7 +124,7 @@ bool begin_at_entry_points() {
 bool begin_with_cupti(const char* cupti_paths, bool late) {
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
-    collector::message(warning, why);
+    ring::message(warning, why);
     return false;
   }
   leave_out_code_at(reinterpret_cast<const void*>(cupti.subscribe));
@@ -141,7 +139,7 @@ bool begin_with_cupti(const char* cupti_paths, bool late) {
   watch_other_profilers();
   char text[640];
   snprintf(text, sizeof text, "recorded with CUPTI version %u, %s", cupti_version, cupti_location());
-  collector::message(info, text);
+  ring::message(info, text);
   return true;
 }
 
@@ -150,19 +148,18 @@ bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
   prepare_stacks();
   if (options.stacks != stack_mode::none) start_native_stacks();
-  collector::mode_record mode{};
-  mode.header.time = collector::now();
+  ring::mode_record mode{};
+  mode.header.time = ring::now();
   mode.mode = raw(options.mode);
-  collector::emit(mode);
+  ring::emit(mode);
   if (!records_at_least(trace::recording_mode::timeline)) {
-    collector::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to have them");
+    ring::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to get them");
   }
   say_what_of_contents();
   const bool begun = !late && begin_at_entry_points();
   if (!begun && !begin_with_cupti(cupti_paths, late)) return false;
   if (!start_flushing()) {
-    collector::message(warning,
-                       "no thread could be started to fetch device times: they come at the end, or not at all");
+    ring::message(warning, "cannot start a thread that collects device times: they arrive at the end, or not at all");
   }
   return true;
 }
@@ -193,13 +190,13 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
 }
 
 int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
-  if (collector::active() || !collector::start(socket_name, {})) return 0;
+  if (ring::active() || !ring::start(socket_name, {})) return 0;
   capture::read_options(trace::recording_mode::timeline);
   capture::forget_everything();
-  capture::forget_functions();  // Their names must be sent to the new writer.
+  capture::forget_functions();  // So that the functions' names are sent to the new writer.
   capture::torch::forget_totals();
   if (capture::begin(cupti_paths, true)) return 1;
-  collector::stop();
+  ring::stop();
   return 0;
 }
 
@@ -211,5 +208,5 @@ void sluice_capture_stop(void) {
   capture::at_exit();
   capture::stop_activity();
   capture::owner.store(0);
-  collector::stop();
+  ring::stop();
 }

@@ -82,8 +82,8 @@ result<std::string> capture_library_of(const std::string& program) {
     if (library.is_absolute() && fs::exists(library, none)) return library.string();
   }
   return fail(
-      error_code::unavailable, "the capture library is missing: nothing of the GPU can be recorded", beside.string(),
-      "keep it beside the program or in ../lib/sluice, or build with CUDA (./dev setup fetches what that needs)");
+      error_code::unavailable, "the capture library is missing: no GPU activity can be recorded", beside.string(),
+      "keep it beside the program or in ../lib/sluice, or build with CUDA (./dev setup fetches the dependencies)");
 }
 
 std::vector<std::pair<std::string, std::string>> other_injections(const std::string& capture_library,
@@ -114,7 +114,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
     // replaces no function of the sanitizer.
     variables.emplace_back("ASAN_OPTIONS", joined("verify_asan_link_order=0", inherited("ASAN_OPTIONS").value_or("")));
   }
-  // Last, so that it hides no module of the user.
+  // Last, so that it does not hide the user's modules.
   const std::string modules = (fs::path(capture_library).parent_path() / "python").string();
   variables.emplace_back("PYTHONPATH", joined(inherited("PYTHONPATH").value_or(""), modules));
   return variables;

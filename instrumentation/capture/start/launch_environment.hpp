@@ -13,8 +13,8 @@
 /// Linked into `sluice`, not into the capture library.
 namespace sluice::capture {
 
-/// Makes the capture library hash what host-to-device copies move. The value is the maximum percentage of each thread's
-/// time, a whole number from 1 to 100; 0 turns it off.
+/// Environment variable that makes the capture library hash the data of copies to and from the host. The value is the
+/// maximum percentage of each thread's time to spend on hashing, a whole number from 1 to 100; 0 turns hashing off.
 inline constexpr const char* duplicates_variable = "SLUICE_FIND_DUPLICATES";
 
 /// Looks up an environment variable, like getenv.
@@ -32,31 +32,31 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 /// Joins `files` with ':', the format of SLUICE_CUPTI_PATH.
 [[nodiscard]] std::string joined_files(std::span<const std::string> files);
 
-/// Path of the running executable, links resolved; empty if the system does not say.
+/// Path of the running executable, with links resolved; empty if the system does not provide it.
 [[nodiscard]] std::string own_program();
 
-/// Path of the libsluice_capture.so that belongs to `program` (the running executable): beside it, as it is built, or in
-/// ../lib/sluice, as it is installed. Error `unavailable` if it is in neither place.
+/// Path of the libsluice_capture.so that belongs to `program` (the running executable): in the same folder in a build
+/// tree, in ../lib/sluice in an installation. Error `unavailable` if the library is in neither place.
 [[nodiscard]] result<std::string> capture_library_of(const std::string& program);
 
-/// The variables that make the driver and NVTX load a library of a profiler.
+/// The environment variables that make the driver and NVTX load a profiler's library.
 inline constexpr const char* injection_variables[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
 
-/// Names and values of those injection variables that name another library than `capture_library`: another profiler,
-/// which `sluice record` replaces.
+/// Names and values of the injection variables that name a library other than `capture_library`. Such a library is
+/// another profiler's, which `sluice record` replaces.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> other_injections(const std::string& capture_library,
                                                                                 const variable_lookup& variables);
 
 /// Names and values of the variables to set: CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and LD_PRELOAD load the
-/// library; SLUICE_SOCKET and SLUICE_CUPTI_PATH configure it; PYTHONPATH makes `import sluice` work. Lists keep the
-/// entries that they have in `inherited`. LD_PRELOAD omits a path with a space or a colon: see `can_be_preloaded`.
+/// library; SLUICE_SOCKET and SLUICE_CUPTI_PATH configure it; PYTHONPATH makes `import sluice` work. Variables that are
+/// lists keep their entries from `inherited`. LD_PRELOAD omits a path with a space or a colon: see `can_be_preloaded`.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,
                                                                                   const std::string& socket_name,
                                                                                   std::span<const std::string> cupti,
                                                                                   const variable_lookup& inherited);
 
-/// True if LD_PRELOAD can contain this path. If the library is not preloaded, PyTorch's allocator is not interposed and
-/// reports by the program itself (sluice.h, sluice.py) are not recorded.
+/// True if LD_PRELOAD can contain this path. If the library is not preloaded, PyTorch's allocator is not interposed,
+/// and the program's own annotations (sluice.h, sluice.py) are not recorded.
 [[nodiscard]] bool can_be_preloaded(const std::string& capture_library);
 
 }  // namespace sluice::capture

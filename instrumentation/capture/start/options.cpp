@@ -58,9 +58,9 @@ bool entry_points_asked_for() {
 
 bool may_use_entry_points() noexcept {
   enum : int { unknown, no, yes };
-  static constinit std::atomic<int> answer{unknown};
-  int known = answer.load(std::memory_order_relaxed);
-  if (known == unknown) answer.store(known = entry_points_asked_for() ? yes : no, std::memory_order_relaxed);
+  static constinit std::atomic<int> result{unknown};
+  int known = result.load(std::memory_order_relaxed);
+  if (known == unknown) result.store(known = entry_points_asked_for() ? yes : no, std::memory_order_relaxed);
   return known == yes;
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// Options of the capture library, from environment variables. Read once, at its start.
+/// Options of the capture library, from environment variables. They are read once, when the library starts.
 namespace sluice::capture {
 
 /// Which frames the stacks of allocations, copies and memsets contain.
@@ -16,7 +16,8 @@ struct capture_options {
   bool graph_nodes = false;
   stack_mode stacks = stack_mode::python;  ///< SLUICE_STACKS=none|python|native|all
   bool launch_stacks = false;              ///< SLUICE_MODE=all: record stacks of launches too.
-  /// SLUICE_FIND_DUPLICATES=PERCENT: hash host-to-device copies, in at most this share of a thread's time; 0: off.
+  /// SLUICE_FIND_DUPLICATES=PERCENT: hash copies to and from the host, in at most this share of a thread's time; 0:
+  /// off.
   unsigned duplicates_percent = 0;
   // SLUICE_CAPTURE_WITHOUT=NAME,NAME: turns off the features with these (quoted) names, to measure what each costs.
   bool launch_calls = true;  ///< "launches": the calls that launch kernels
@@ -29,7 +30,7 @@ struct capture_options {
   bool flushes = true;       ///< "flushes": fetching device times before the recording ends
   bool autograd = true;      ///< "autograd": inferred stacks for PyTorch's backward threads
   // "entry-points": without them, memory mode uses CUPTI like the other modes (may_use_entry_points)
-  bool clock = true;  ///< "clock": CUPTI's times on the trace's clock (they are unusable without)
+  bool clock = true;  ///< "clock": CUPTI's times on the trace's clock; without this, they are unusable
 };
 
 extern capture_options options;
@@ -37,15 +38,16 @@ extern capture_options options;
 /// True if the current mode includes everything that `mode` records.
 [[nodiscard]] inline bool records_at_least(trace::recording_mode mode) { return options.mode >= mode; }
 
-/// Fills `options` from the environment. `otherwise` is the mode if the environment sets none.
+/// Fills `options` from the environment. `otherwise` is the mode to use if the environment sets no mode.
 void read_options(trace::recording_mode otherwise) noexcept;
 
 /// True if the environment asks for `memory` mode, so that our functions may replace the driver's. Called before any
-/// CUDA code runs, also in processes that never use CUDA: does not connect to the writer. O(1) from the second call on.
+/// CUDA code runs, also in processes that never use CUDA; so it does not connect to the writer. O(1) from the second
+/// call on.
 [[nodiscard]] bool may_use_entry_points() noexcept;
 
-/// True if the environment asks to look at the contents of copies. As `may_use_entry_points`, but reads the environment
-/// each time.
+/// True if the environment asks for hashing the contents of copies. Like `may_use_entry_points`, but reads the
+/// environment each time.
 [[nodiscard]] bool may_look_at_contents() noexcept;
 
 }  // namespace sluice::capture

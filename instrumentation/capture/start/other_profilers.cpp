@@ -15,10 +15,11 @@ namespace sluice::capture {
 namespace {
 
 constexpr unsigned warning = raw(trace::severity::warning);
-/// A profiler that stops makes several CUPTI calls in a row, and may start again at once.
+/// Time to wait before the records are taken back, in ns: a profiler that stops makes several CUPTI calls in a row, and
+/// may start again at once.
 constexpr std::uint64_t quiet_ns = 1'000'000'000;
-/// Limits messages about a profiler that starts and stops in each step.
-constexpr int most_messages = 16;
+/// Limits the messages about a profiler that starts and stops in each step.
+constexpr int max_messages = 16;
 
 std::atomic<bool> watching{false};
 std::atomic<bool> taken{false};
@@ -30,12 +31,12 @@ std::atomic<int> messages{0};
 char earlier[128];
 
 void say(const char* text) {
-  if (messages.fetch_add(1) < most_messages) collector::message(warning, text);
+  if (messages.fetch_add(1) < max_messages) ring::message(warning, text);
 }
 
 /// Notes that another profiler has just taken something of ours.
 void note_taken() {
-  last_call.store(collector::monotonic_now());
+  last_call.store(ring::monotonic_now());
   if (!taken.exchange(true)) since.store(last_call.load());
 }
 
@@ -91,7 +92,7 @@ const char* earlier_subscriber() noexcept { return earlier; }
 
 bool may_take_back(bool& detached) noexcept {
   detached = detached_by_other.load();
-  return taken.load() && (stopped.load() || detached) && collector::monotonic_now() - last_call.load() >= quiet_ns;
+  return taken.load() && (stopped.load() || detached) && ring::monotonic_now() - last_call.load() >= quiet_ns;
 }
 
 void taken_back() noexcept {
@@ -102,7 +103,8 @@ void taken_back() noexcept {
 
 namespace {
 
-/// Another library was told that CUPTI is in use.
+/// Handles another library's subscription: stores the library's name if it subscribed before us, reports it if CUPTI
+/// refused the subscription.
 void note_subscriber(const void* caller, CUptiResult result) {
   char who[96];
   name_caller(caller, who, sizeof who);
@@ -114,7 +116,7 @@ void note_subscriber(const void* caller, CUptiResult result) {
   char text[512];
   snprintf(text, sizeof text,
            "%s asked for CUPTI, which serves one profiler at a time, and was refused: its own results lack CUDA "
-           "activity; this recording is complete. Run the program without sluice record to profile it that way",
+           "activity; this recording is complete. To use that profiler, run the program without sluice record",
            who);
   say(text);
 }
@@ -145,7 +147,7 @@ void note_switched_off(std::uint32_t kind) {
   if (ours) stopped.store(true);
 }
 
-/// The flush thread must not be inside CUPTI when CUPTI shuts down. It stays out from here on.
+/// Waits until the flush thread is outside CUPTI, because CUPTI shuts down. The thread stays outside from then on.
 void make_way_for_shutdown() {
   if (!watching.load()) return;
   note_taken();
@@ -164,7 +166,7 @@ void note_shutdown(const void* caller, CUptiResult result) {
   name_caller(caller, who, sizeof who);
   char text[512];
   snprintf(text, sizeof text,
-           "%s has shut CUPTI down for the whole process (cuptiFinalize): for a moment nothing of the GPU is recorded",
+           "%s has shut CUPTI down for the whole process (cuptiFinalize): for a moment no GPU activity is recorded",
            who);
   say(text);
 }

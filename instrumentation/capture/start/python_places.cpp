@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t largest_text = 64 << 10;  ///< Maximum size of pyvenv.cfg and version.py in bytes.
-constexpr std::size_t most_words = 64;            ///< Maximum number of words of a command to examine.
-constexpr std::size_t most_links = 16;
+constexpr std::size_t max_words = 64;             ///< Maximum number of words of a command to examine.
+constexpr std::size_t max_links = 16;
 
 bool is_executable(const fs::path& path) {
   std::error_code none;
@@ -40,7 +40,7 @@ std::optional<std::string> line_of_script(const std::string& path) {
   return line.substr(2, line.find('\n') - 2);
 }
 
-/// `program` itself if it is a Python, or the Python named in its first line.
+/// `program` itself if it is a Python interpreter, or the interpreter named in its first line.
 std::string python_of(const std::string& program, const variable_lookup& variables) {
   const auto line = line_of_script(program);
   if (!line) return is_named_python(program) ? program : std::string();
@@ -50,11 +50,11 @@ std::string python_of(const std::string& program, const variable_lookup& variabl
   return {};
 }
 
-/// `path` and the links that it leads to, in order.
+/// `path` and the targets to which its links lead, in order.
 std::vector<fs::path> chain_of(const fs::path& path) {
   std::vector<fs::path> chain{path};
   std::error_code failed;
-  while (chain.size() < most_links && fs::is_symlink(chain.back(), failed)) {
+  while (chain.size() < max_links && fs::is_symlink(chain.back(), failed)) {
     const fs::path target = fs::read_symlink(chain.back(), failed);
     if (failed) break;
     chain.push_back((chain.back().parent_path() / target).lexically_normal());
@@ -153,7 +153,7 @@ std::string find_on_path(const std::string& name, const variable_lookup& variabl
 }
 
 std::string interpreter_of(std::span<const std::string> command, const variable_lookup& variables) {
-  for (const std::string& word : command.first(std::min(command.size(), most_words))) {
+  for (const std::string& word : command.first(std::min(command.size(), max_words))) {
     const std::string program = find_on_path(word, variables);
     if (program.empty()) continue;
     if (std::string python = python_of(program, variables); !python.empty()) return python;

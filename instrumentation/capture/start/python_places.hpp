@@ -6,23 +6,25 @@
 
 #include "instrumentation/capture/start/launch_environment.hpp"
 
-/// Finds where a command's Python keeps its packages, by reading directories and small files. Runs no program (the
+/// Finds the package directories of a command's Python by reading directories and small files. Runs no program (the
 /// command must run only when the user asks) and loads no library. Linked into `sluice`, not into the capture library.
 namespace sluice::capture {
 
 /// Splits `text` at `separator`; empty parts are dropped.
 [[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
 
-/// The path of program `name`, as execvp finds it; empty if there is none. `variables` gives PATH; its empty and
+/// The path of program `name`, as execvp finds it; empty if there is none. `variables` supplies PATH, whose empty and
 /// relative entries are ignored.
 [[nodiscard]] std::string find_on_path(const std::string& name, const variable_lookup& variables);
 
-/// The Python interpreter that runs `command`, looked up in PATH of `variables`. It is the first word that is a Python, or
-/// whose first line ("#!") names one; words before it are wrappers (srun, env, conda run). Empty if there is none.
+/// The Python interpreter that runs `command`, looked up in the PATH of `variables`. It is the first word that is a
+/// Python interpreter, or a script whose first line ("#!") names one; words before it are wrappers (srun, env, conda
+/// run). Empty if there is none.
 [[nodiscard]] std::string interpreter_of(std::span<const std::string> command, const variable_lookup& variables);
 
-/// Possible libcupti files of the packages that `interpreter` imports, best first: that of PyTorch's CUDA version, then
-/// others. Searches PYTHONPATH, virtual environment, interpreter's prefix and user packages. Absolute paths.
+/// Possible libcupti files of the packages that `interpreter` imports, best first: the file for PyTorch's CUDA version,
+/// then others. Searches PYTHONPATH, the virtual environment, the interpreter's prefix and the user's packages. Returns
+/// absolute paths.
 [[nodiscard]] std::vector<std::string> cupti_of_python(const std::string& interpreter,
                                                        const variable_lookup& variables);
 

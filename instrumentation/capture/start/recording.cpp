@@ -19,19 +19,20 @@ bool connect() noexcept {
   connection expected = connection::untried;
   if (connecting.compare_exchange_strong(expected, connection::trying)) {
     read_options(trace::recording_mode::memory);
-    const bool connected = collector::start();
+    const bool connected = ring::start();
     expected = connection::trying;
     connecting.compare_exchange_strong(expected, connection::tried);
     return connected;
   }
-  // Another thread is connecting: microseconds, once per process. After a fork in this moment, it would never finish.
+  // Another thread is connecting, which takes microseconds, once per process. In a child forked at that moment, it
+  // would never finish: hence the limit.
   for (int i = 0; i < 10000 && connecting.load() == connection::trying; ++i) sched_yield();
-  return connecting.load() == connection::tried && collector::active();
+  return connecting.load() == connection::tried && ring::active();
 }
 
 void disconnect() noexcept {
   connecting.store(connection::ended);
-  collector::stop();
+  ring::stop();
 }
 
 }  // namespace sluice::capture

@@ -47,9 +47,9 @@ any_array::any_array(device_span<std::byte> memory, std::size_t first, element_t
       extents_(std::move(extents)),
       strides_(std::move(strides)),
       read_only_(read_only) {
-  if (type_.bits == 0 || type_.bits % 8 != 0) refuse(call, fmt::format("elements of {} bits", type_.bits));
+  if (type_.bits == 0 || type_.bits % 8 != 0) refuse(call, fmt::format("invalid element size: {} bits", type_.bits));
   if (extents_.size() != strides_.size()) {
-    refuse(call, fmt::format("{} extents and {} strides", extents_.size(), strides_.size()));
+    refuse(call, fmt::format("{} extents but {} strides", extents_.size(), strides_.size()));
   }
   size_ = element_count(extents_, type_.bytes(), call);
   if (size_ == 0) return;
@@ -57,7 +57,7 @@ any_array::any_array(device_span<std::byte> memory, std::size_t first, element_t
   const auto item = static_cast<std::int64_t>(type_.bytes());
   const auto begin = static_cast<std::int64_t>(first_), end = static_cast<std::int64_t>(memory_.size());
   if (begin < 0 || begin > end || offsets.lowest * item < -begin || (offsets.highest + 1) * item > end - begin) {
-    refuse(call, fmt::format("shape {}, strides {}: reaches outside its memory of {} bytes", to_string(extents_),
+    refuse(call, fmt::format("shape {}, strides {}: exceeds its memory of {} bytes", to_string(extents_),
                              to_string(strides_), memory_.size()));
   }
   if (reinterpret_cast<std::uintptr_t>(data()) % alignment_of(type_) != 0) {
@@ -70,7 +70,7 @@ void any_array::require(element_type type, std::size_t rank, bool read_only) con
     refuse(call, fmt::format("the elements are {}, not {}", to_string(type_), to_string(type)));
   }
   if (rank != extents_.size()) refuse(call, fmt::format("the array has {} axes, not {}", extents_.size(), rank));
-  if (read_only_ && !read_only) refuse(call, "the array may only be read: ask for const elements");
+  if (read_only_ && !read_only) refuse(call, "the array is read-only; use const elements");
 }
 
 any_array any_array::owned_by(memory_owner owner) const {
@@ -81,9 +81,9 @@ any_array any_array::owned_by(memory_owner owner) const {
 
 any_array checked_array(const foreign_array& what, const device_ref& device, const char* caller) {
   if (what.type.bits == 0 || what.type.bits % 8 != 0)
-    refuse(caller, fmt::format("elements of {} bits", what.type.bits));
+    refuse(caller, fmt::format("invalid element size: {} bits", what.type.bits));
   if (what.extents.size() != what.strides.size()) {
-    refuse(caller, fmt::format("{} extents and {} strides", what.extents.size(), what.strides.size()));
+    refuse(caller, fmt::format("{} extents but {} strides", what.extents.size(), what.strides.size()));
   }
   const std::size_t item = what.type.bytes();
   if (element_count(what.extents, item, caller) == 0) {
@@ -94,10 +94,10 @@ any_array checked_array(const foreign_array& what, const device_ref& device, con
   // Bytes before the element with all indices 0, and bytes from there to the end of the last element.
   const auto before = static_cast<std::uint64_t>(-offsets.lowest) * item;
   const auto address = reinterpret_cast<std::uintptr_t>(what.data);
-  if (before > address) refuse(caller, fmt::format("elements {} bytes before {}", before, what.data));
+  if (before > address) refuse(caller, fmt::format("elements start {} bytes before {}", before, what.data));
   const auto span = static_cast<std::uint64_t>(offsets.highest + 1) * item;
   std::uint64_t bytes = 0;
-  if (__builtin_add_overflow(before, span, &bytes)) refuse(caller, "more bytes than can be addressed");
+  if (__builtin_add_overflow(before, span, &bytes)) refuse(caller, "the size exceeds the address space");
   const unowned_buffer memory(what.data ? reinterpret_cast<void*>(address - before) : nullptr, bytes, {}, device);
   return {memory.span(), before, what.type, what.extents, what.strides, what.read_only};
 }

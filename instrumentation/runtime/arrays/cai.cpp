@@ -23,14 +23,14 @@ constexpr kind_letter letters[] = {{'i', element_kind::integer},
 element_type type_of(const std::string& text) {
   const auto unknown = [&] {
     refuse(cai_call,
-           fmt::format("element type '{}': byte order, one of i u f c b, and a size in bytes were expected", text));
+           fmt::format("element type '{}': expected a byte order, one of i u f c b, and a size in bytes", text));
   };
   unsigned bytes = 0;
   if (text.size() < 3 || text.size() > 5) unknown();
   const auto [end, failed] = std::from_chars(text.data() + 2, text.data() + text.size(), bytes);
   if (failed != std::errc() || end != text.data() + text.size() || bytes == 0 || bytes > 32) unknown();
   if (text[0] != '<' && !(text[0] == '|' && bytes == 1)) {
-    refuse(cai_call, fmt::format("element type '{}': little endian elements were expected", text));
+    refuse(cai_call, fmt::format("element type '{}': expected little-endian elements", text));
   }
   for (const kind_letter& k : letters) {
     if (k.letter == text[1]) return {k.kind, static_cast<std::uint16_t>(8 * bytes)};
@@ -43,12 +43,12 @@ std::string text_of(element_type type) {
   for (const kind_letter& k : letters) {
     if (k.kind == type.kind) return fmt::format("{}{}{}", type.bytes() == 1 ? '|' : '<', k.letter, type.bytes());
   }
-  refuse("export_cai", fmt::format("the CUDA array interface has no {}; use DLPack", to_string(type)));
+  refuse("export_cai", fmt::format("the CUDA array interface cannot express {}; use DLPack", to_string(type)));
 }
 
 // Makes `stream` wait for the exporter's stream. The interface numbers streams like the driver.
 void wait_for(std::int64_t exporter, const stream_ref& stream) {
-  if (exporter == 0) refuse(cai_call, "stream 0 could be the legacy (1) or the per-thread (2) default stream");
+  if (exporter == 0) refuse(cai_call, "stream 0 is ambiguous: use 1 (legacy) or 2 (per-thread default stream)");
   const stream_ref other = exporter == 1
                                ? stream_ref(stream.device())
                                : stream_ref::from_native(stream.device(), static_cast<std::uintptr_t>(exporter));
@@ -61,7 +61,7 @@ void wait_for(std::int64_t exporter, const stream_ref& stream) {
 }  // namespace
 
 any_array import_cai(const cai_description& what, memory_owner owner, const stream_ref& stream) {
-  if (what.version < 2) refuse(cai_call, fmt::format("version {}: 2 or later was expected", what.version));
+  if (what.version < 2) refuse(cai_call, fmt::format("version {}: expected 2 or later", what.version));
   if (what.masked) refuse(cai_call, "masked arrays are not supported");
   foreign_array foreign;
   foreign.type = type_of(what.typestr);
@@ -75,12 +75,12 @@ any_array import_cai(const cai_description& what, memory_owner owner, const stre
     dense_strides(foreign.extents, storage_order::c, foreign.strides);
   } else {
     if (what.strides->size() != what.shape.size()) {
-      refuse(cai_call, fmt::format("{} extents and {} strides", what.shape.size(), what.strides->size()));
+      refuse(cai_call, fmt::format("{} extents but {} strides", what.shape.size(), what.strides->size()));
     }
     for (std::size_t axis = 0; axis < what.shape.size(); ++axis) {
       const std::int64_t bytes = (*what.strides)[axis];
       if (bytes % static_cast<std::int64_t>(item) != 0) {
-        refuse(cai_call, fmt::format("a stride of {} bytes is no whole number of {}-byte elements", bytes, item));
+        refuse(cai_call, fmt::format("stride {} is not a multiple of the element size, {} bytes", bytes, item));
       }
       foreign.strides[axis] = bytes / static_cast<std::int64_t>(item);
     }

@@ -7,7 +7,7 @@ namespace sluice::runtime {
 namespace detail {
 
 void require_values(const void* data, std::size_t bytes, std::size_t size, std::size_t alignment, const char* call) {
-  if (bytes % size != 0) refuse(call, fmt::format("{} bytes are no whole number of values of {} bytes", bytes, size));
+  if (bytes % size != 0) refuse(call, fmt::format("{} bytes are not a multiple of the value size {}", bytes, size));
   if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
     refuse(call, fmt::format("address {} is not aligned to {} bytes", data, alignment));
   }
@@ -15,14 +15,14 @@ void require_values(const void* data, std::size_t bytes, std::size_t size, std::
 
 std::ptrdiff_t device_offset(const void* address, const device_ref& device) {
   const auto about = value_or_throw(device.backend().describe_pointer(address));
-  if (!about.device_address) refuse("mapped_array", fmt::format("{} is not mapped: kernels do not reach it", address));
+  if (!about.device_address) refuse("mapped_array", fmt::format("{} is not mapped: kernels cannot access it", address));
   return static_cast<const std::byte*>(about.device_address) - static_cast<const std::byte*>(address);
 }
 
 namespace {
 
 const resource_ptr& resource_of(const buffer& memory) {
-  if (!memory.resource()) refuse("device_span", "the buffer has been moved from, or was never given memory");
+  if (!memory.resource()) refuse("device_span", "the buffer is empty or was moved from");
   return memory.resource();
 }
 
@@ -42,12 +42,12 @@ namespace {
 device_span<std::byte> checked(void* data, std::size_t bytes, memory_owner owner, const device_ref& device) {
   constexpr const char* call = "unowned_buffer";
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
-  if (!data) refuse(call, "null");
-  if (bytes > UINTPTR_MAX - begin) refuse(call, fmt::format("{} bytes at {}: past the end of memory", bytes, data));
+  if (!data) refuse(call, "the address is null");
+  if (bytes > UINTPTR_MAX - begin) refuse(call, fmt::format("{} bytes at {} exceed the address space", bytes, data));
   const auto about = value_or_throw(device.backend().describe_pointer(data));
   if (about.space == memory_space::pageable) {
     refuse(call,
-           fmt::format("{} is ordinary host memory, or nobody's: device, managed or pinned memory was expected", data));
+           fmt::format("{} is ordinary host memory or not allocated; expected device, managed or pinned memory", data));
   }
   if (about.space == memory_space::device && about.device != static_cast<int>(device.description().ordinal)) {
     refuse(call, fmt::format("{} is memory of device {}, not of device {}", data, about.device,
@@ -55,7 +55,7 @@ device_span<std::byte> checked(void* data, std::size_t bytes, memory_owner owner
   }
   const auto base = reinterpret_cast<std::uintptr_t>(about.base);
   if (about.base && (begin < base || bytes > about.bytes - (begin - base))) {
-    refuse(call, fmt::format("{} bytes at {} leave the block of {} bytes at {}", bytes, data, about.bytes, about.base));
+    refuse(call, fmt::format("{} bytes at {} exceed the block ({} bytes at {})", bytes, data, about.bytes, about.base));
   }
   return {static_cast<std::byte*>(data), bytes, std::move(owner), about.space, device};
 }

@@ -46,15 +46,14 @@ namespace {
 constexpr const char* from_call = "from_dlpack";
 constexpr const char* export_call = "to_dlpack";
 
-// --- in ----------------------------------------------------------------------------------------------------
+// --- import ------------------------------------------------------------------------------------------------
 
 element_type type_of(dlpack::data_type type) {
-  if (type.lanes != 1) refuse(from_call, fmt::format("elements of {} lanes; 1 was expected", type.lanes));
-  if (type.bits == 0 || type.bits % 8 != 0) refuse(from_call, fmt::format("elements of {} bits", type.bits));
+  if (type.lanes != 1) refuse(from_call, fmt::format("elements of {} lanes: expected 1", type.lanes));
+  if (type.bits == 0 || type.bits % 8 != 0) refuse(from_call, fmt::format("invalid element size: {} bits", type.bits));
   const auto kind = dlpack::kind_of(type.code);
   if (!kind) {
-    refuse(from_call,
-           fmt::format("elements of type code {}: not integers, floats, complex numbers or booleans", type.code));
+    refuse(from_call, fmt::format("type code {}: expected integers, floats, complex numbers or booleans", type.code));
   }
   return {*kind, type.bits};
 }
@@ -69,11 +68,10 @@ void require_device(dlpack::device said, const device_ref& device) {
     case dlpack::cpu:
       refuse(from_call, "the tensor is in ordinary host memory; copy it with to_device");
     default:
-      refuse(from_call,
-             fmt::format("device type {}: CUDA (2), pinned (3) or managed (13) memory was expected", said.type));
+      refuse(from_call, fmt::format("device type {}: expected CUDA (2), pinned (3) or managed (13) memory", said.type));
   }
   if (said.id != static_cast<std::int32_t>(device.description().ordinal)) {
-    refuse(from_call, fmt::format("the tensor is on device {}, not {}: import it with that device", said.id,
+    refuse(from_call, fmt::format("the tensor is on device {}, not {}; import it with that device", said.id,
                                   device.description().ordinal));
   }
 }
@@ -84,16 +82,16 @@ void require_space(dlpack::device said, const any_array& array) {
   const bool right = said.type == dlpack::cuda_host      ? space == memory_space::pinned
                      : said.type == dlpack::cuda_managed ? space == memory_space::managed
                                                          : space != memory_space::pinned;
-  if (!right) refuse(from_call, fmt::format("the memory is not what device type {} says", said.type));
+  if (!right) refuse(from_call, fmt::format("the memory does not match device type {}", said.type));
 }
 
 any_array checked_tensor(const dlpack::tensor& t, bool read_only, const device_ref& device) {
   require_device(t.device, device);
-  if (t.ndim < 0 || static_cast<std::size_t>(t.ndim) > most_axes) {
-    refuse(from_call, fmt::format("{} axes; 0 to {} are possible", t.ndim, most_axes));
+  if (t.ndim < 0 || static_cast<std::size_t>(t.ndim) > max_axes) {
+    refuse(from_call, fmt::format("{} axes: expected 0 to {}", t.ndim, max_axes));
   }
   const auto rank = static_cast<std::size_t>(t.ndim);
-  if (rank != 0 && !t.shape) refuse(from_call, fmt::format("{} axes and no shape", rank));
+  if (rank != 0 && !t.shape) refuse(from_call, fmt::format("{} axes but no shape", rank));
   foreign_array what;
   what.type = type_of(t.dtype);
   what.extents.assign(t.shape, t.shape + rank);
@@ -105,7 +103,7 @@ any_array checked_tensor(const dlpack::tensor& t, bool read_only, const device_r
     dense_strides(what.extents, storage_order::c, what.strides);
   }
   const auto address = reinterpret_cast<std::uintptr_t>(t.data);
-  if (t.byte_offset > UINTPTR_MAX - address) refuse(from_call, "byte_offset leads past the end of memory");
+  if (t.byte_offset > UINTPTR_MAX - address) refuse(from_call, "byte_offset exceeds the address space");
   what.data = t.data ? reinterpret_cast<void*>(address + t.byte_offset) : nullptr;
   what.read_only = read_only;
   any_array out = checked_array(what, device, from_call);
@@ -121,10 +119,10 @@ any_array take_over(Managed* tensor, const any_array& checked) {
   }));
 }
 
-// --- out ---------------------------------------------------------------------------------------------------
+// --- export ------------------------------------------------------------------------------------------------
 
 dlpack::data_type type_of(element_type type) {
-  if (type.bits > 255) refuse(export_call, fmt::format("elements of {} bits: DLPack has up to 255", type.bits));
+  if (type.bits > 255) refuse(export_call, fmt::format("elements of {} bits: DLPack supports at most 255", type.bits));
   return {dlpack::code_of(type.kind), static_cast<std::uint8_t>(type.bits), 1};
 }
 
@@ -157,16 +155,16 @@ struct exported {
 }  // namespace
 
 any_array from_dlpack(dlpack::managed_tensor* tensor, const device_ref& device) {
-  if (!tensor) refuse(from_call, "null");
+  if (!tensor) refuse(from_call, "the tensor is null");
   return take_over(tensor, checked_tensor(tensor->dl_tensor, false, device));
 }
 
 any_array from_dlpack(dlpack::managed_tensor_versioned* tensor, const device_ref& device) {
-  if (!tensor) refuse(from_call, "null");
+  if (!tensor) refuse(from_call, "the tensor is null");
   if (tensor->version.major != dlpack::major_version) {
     // Other major versions only guarantee the position of the deleter.
-    refuse(from_call, fmt::format("DLPack version {}.{}; {}.x was expected", tensor->version.major,
-                                  tensor->version.minor, dlpack::major_version));
+    refuse(from_call, fmt::format("DLPack version {}.{}: expected {}.x", tensor->version.major, tensor->version.minor,
+                                  dlpack::major_version));
   }
   const bool read_only = (tensor->flags & dlpack::flag_read_only) != 0;
   return take_over(tensor, checked_tensor(tensor->dl_tensor, read_only, device));
@@ -174,7 +172,7 @@ any_array from_dlpack(dlpack::managed_tensor_versioned* tensor, const device_ref
 
 dlpack::managed_tensor* to_dlpack(const any_array& array) {
   if (array.read_only()) {
-    refuse(export_call, "the array may only be read, which the unversioned form cannot say: use to_dlpack_versioned");
+    refuse(export_call, "the array is read-only, which the unversioned form cannot express; use to_dlpack_versioned");
   }
   return &(new exported<dlpack::managed_tensor>(array))->managed;
 }

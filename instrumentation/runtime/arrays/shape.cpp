@@ -22,17 +22,16 @@ std::string to_string(std::span<const std::int64_t> extents) {
 }
 
 std::uint64_t element_count(std::span<const std::int64_t> extents, std::size_t item_bytes, const char* call) {
-  if (extents.size() > most_axes)
-    refuse(call, fmt::format("{} axes, at most {} are possible", extents.size(), most_axes));
+  if (extents.size() > max_axes) refuse(call, fmt::format("{} axes: expected at most {}", extents.size(), max_axes));
   for (const std::int64_t extent : extents) {
-    if (extent < 0) refuse(call, fmt::format("shape {}: an extent below 0", to_string(extents)));
+    if (extent < 0) refuse(call, fmt::format("shape {}: negative extent", to_string(extents)));
   }
   // An empty array has no bytes, even if the product of its other extents would overflow.
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;
   std::int64_t bytes = static_cast<std::int64_t>(std::max<std::size_t>(item_bytes, 1));
   for (const std::int64_t extent : extents) {
     if (__builtin_mul_overflow(bytes, extent, &bytes)) {
-      refuse(call, fmt::format("shape {} of {} bytes each: more bytes than can be addressed", to_string(extents),
+      refuse(call, fmt::format("shape {} of {}-byte elements: the size exceeds the address space", to_string(extents),
                                item_bytes));
     }
   }

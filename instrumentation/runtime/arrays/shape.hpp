@@ -7,7 +7,7 @@
 
 #include "instrumentation/runtime/error.hpp"
 
-// Shapes: extents and strides of up to `most_axes` axes, in elements. They may come from
+// Shapes: extents and strides of up to `max_axes` axes, in elements. They may come from
 // other libraries, so every product and sum is checked for overflow. Pure functions, O(axes).
 
 namespace sluice::runtime {
@@ -20,7 +20,7 @@ template <std::size_t Rank>
 using shape = std::array<std::int64_t, Rank>;
 
 /// The maximum number of axes. No array library supports more (NumPy's limit is 64).
-inline constexpr std::size_t most_axes = 64;
+inline constexpr std::size_t max_axes = 64;
 
 /// The lowest and highest element offset from the data pointer, in elements, both inclusive.
 struct offset_range {
@@ -45,7 +45,7 @@ void dense_strides(std::span<const std::int64_t> extents, storage_order order, s
 [[nodiscard]] offset_range offsets_of(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides,
                                       std::size_t item_bytes, const char* call);
 
-/// Replaces an extent of -1, of which there may be one, so that the product of all is `count`,
+/// Replaces an extent of -1 (at most one) by the value that makes the product of all extents `count`,
 /// as in NumPy's reshape. Throws error if no value fits, or if the product differs from `count`.
 void complete_extents(std::span<std::int64_t> extents, std::uint64_t count, const char* call);
 

@@ -13,7 +13,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// The part of cuBLAS's ABI that is used here. The same in all versions since 11.
+// The part of cuBLAS's ABI that is used here. It is the same in all versions since 11.
 struct cublas_library {
   int (*create)(void**) = nullptr;
   int (*destroy)(void*) = nullptr;
@@ -26,7 +26,7 @@ struct cublas_library {
 
 constexpr int no_transpose = 0;  // CUBLAS_OP_N
 
-/// Opened once and never closed, because threads use handles until they end.
+/// The cuBLAS library. Opened once and never closed, because threads use handles until they end.
 const cublas_library& library() {
   static const cublas_library opened = [] {
     void* file = nullptr;
@@ -50,7 +50,7 @@ const cublas_library& library() {
 }
 
 void check(int result, const char* call) {
-  if (result != 0) throw error({status::failed, result, call, "cuBLAS answers with its own error number"});
+  if (result != 0) throw error({status::failed, result, call, "the number is a cublasStatus_t"});
 }
 
 /// The workspace size that cuBLAS recommends: 32 MiB from Hopper on, 4 MiB before.
@@ -66,7 +66,7 @@ bool in_one_order(const stream_ref& a, const stream_ref& b) {
   return in_a && in_b && in_a->status == in_b->status && in_a->id == in_b->id;
 }
 
-// --- the simulated device's own ----------------------------------------------------------------------------
+// --- the simulated device's matrix product -----------------------------------------------------------------
 
 using backend::kernel_arguments;
 using backend::kernel_work;
@@ -115,7 +115,7 @@ cublas::cublas(const device_ref& device)
   if (device.simulated()) return;
   if (!library().create) {
     throw error({status::unavailable, 0, "library_handle<cublas>",
-                 "libcublas.so (11 to 13) is not to be found: put its folder into LD_LIBRARY_PATH"});
+                 "libcublas.so (version 11 to 13) not found; add its directory to LD_LIBRARY_PATH"});
   }
   const device_guard guard(device);
   check(library().create(&handle_), "cublasCreate");
@@ -126,7 +126,7 @@ cublas::~cublas() {
   if (!handle_) return;
   backend::device& device = stream_.device().backend();
   const auto before = device.make_current();
-  library().destroy(handle_);  // waits for its running work
+  library().destroy(handle_);  // waits for the handle's running work
   if (before) device.restore_current(*before);
 }
 
@@ -148,7 +148,7 @@ void cublas::take_workspace(const stream_ref& stream) {
 
 void cublas::use(const stream_ref& stream) {
   take_workspace(stream);
-  // The workspace moves along. If it is new and from a pool, earlier work of its stream may still use it.
+  // The workspace moves to the new stream. If it is new and from a pool, earlier work may still use it.
   if (!(stream == stream_) && in_one_order(stream_, stream)) {
     stream_.record(moved_);
     stream.wait(moved_);
@@ -176,7 +176,7 @@ void cublas::sgemm(const gemm_shape& shape, float alpha, const float* a, const f
   constexpr std::uint32_t most = 0x7fffffff;
   if (shape.rows > most || shape.columns > most || shape.inner > most) {
     throw error({status::invalid_value, 0, "cublas::sgemm",
-                 fmt::format("{} x {} x {}: cuBLAS takes up to {}", shape.rows, shape.columns, shape.inner, most)});
+                 fmt::format("{} x {} x {}: cuBLAS supports up to {}", shape.rows, shape.columns, shape.inner, most)});
   }
   const int m = static_cast<int>(shape.rows), n = static_cast<int>(shape.columns), k = static_cast<int>(shape.inner);
   const device_guard guard(stream_.device());

@@ -16,7 +16,7 @@ class memory_resource;
 
 namespace detail {
 inline constexpr std::uintptr_t driver_legacy = 1, driver_per_thread = 2;  // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
-/// A number for the calling thread, from 1. Never reused.
+/// A number for the calling thread, starting at 1. Never reused.
 [[nodiscard]] std::uint64_t thread_number() noexcept;
 }  // namespace detail
 
@@ -35,8 +35,8 @@ class device_state : public std::enable_shared_from_this<device_state> {
   [[nodiscard]] int id() const noexcept { return id_; }
 
   // Pools identify streams by stream_ref::identity: the handle, which is unique at any time, combined with a
-  // number for the device, because default streams have the same handle on all devices. The driver's
-  // per-thread stream is one handle for many streams; there the thread's number is used instead of the handle.
+  // number for the device, because default streams have the same handle on all devices. The driver's per-thread
+  // stream is one handle for many streams, so its identity uses the thread's number instead of the handle.
 
   /// The stream's identity; for the per-thread stream, that of the calling thread.
   [[nodiscard]] std::uint64_t identity_of(backend::stream_handle stream) const noexcept {
@@ -70,10 +70,11 @@ class device_state : public std::enable_shared_from_this<device_state> {
     notify_all([](device_observer* observer) { observer->announce(); });
   }
 
-  /// Appends the allocated blocks of all pools to `to`. False: not all pools could answer before `limit`.
+  /// Appends the allocated blocks of all pools to `to`. False if `limit` was reached before all pools were listed.
   [[nodiscard]] bool list_live(std::vector<pool_live_set>& to, const look_limit& limit);
 
-  /// The default resource of buffers for device or pinned memory; null: the driver. The setter returns the old one.
+  /// The default resource of buffers for device or pinned memory; null: the driver. The setter returns the previous
+  /// resource.
   [[nodiscard]] std::shared_ptr<memory_resource> resource(bool pinned) {
     const std::lock_guard lock(resources_mutex_);
     return pinned ? pinned_resource_ : resource_;
@@ -86,7 +87,7 @@ class device_state : public std::enable_shared_from_this<device_state> {
 
  private:
   static constexpr std::uint64_t of_a_thread = std::uint64_t{1} << 63;
-  /// A device number above all address bits, and so above all handles. Repeats after 32,767 devices.
+  /// A number for a device, in bits above all address bits and hence above all handles. Repeats after 32,767 devices.
   [[nodiscard]] static std::uint64_t next_mark() noexcept {
     static std::atomic<std::uint64_t> last{0};
     return (last.fetch_add(1) % 0x7fff + 1) << 48;

@@ -15,7 +15,7 @@ using backend::kernel_work;
 
 constexpr std::uint32_t threads = 256;
 // Enough to fill any device. A block can only prefetch if there are more tiles than blocks.
-constexpr std::uint64_t most_blocks = 1024;
+constexpr std::uint64_t max_blocks = 1024;
 
 std::uint64_t staging_bytes(std::uint32_t block, std::uint32_t radius) {
   return 2 * (std::uint64_t{block} + 2 * std::uint64_t{radius}) * sizeof(std::uint32_t);
@@ -68,10 +68,10 @@ launch_config stencil_shape(std::uint64_t count, std::uint32_t radius) {
   if (radius > largest_stencil_radius) {
     throw error(
         {status::invalid_value, 0, "stencil_shape",
-         fmt::format("radius {}: more than {} does not fit into shared memory", radius, largest_stencil_radius)});
+         fmt::format("radius {}: the largest that fits into shared memory is {}", radius, largest_stencil_radius)});
   }
   launch_config shape = launch_config::for_size(count, threads);
-  shape.grid[0] = static_cast<std::uint32_t>(std::min<std::uint64_t>((count + threads - 1) / threads, most_blocks));
+  shape.grid[0] = static_cast<std::uint32_t>(std::min<std::uint64_t>((count + threads - 1) / threads, max_blocks));
   shape.grid[0] = std::max(shape.grid[0], 1u);
   shape.shared_bytes = static_cast<std::uint32_t>(staging_bytes(threads, radius));
   return shape;

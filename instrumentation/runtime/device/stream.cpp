@@ -102,7 +102,7 @@ void launch_host_func(const stream_ref& stream, std::function<void()> function) 
   }
   if (value_or_throw(device.stream_capture(stream.handle())).status != backend::capture_status::none) {
     throw error({status::not_permitted, 0, "launch_host_func",
-                 "the stream is being captured, and not by a graph_capture, which would keep the function"});
+                 "other code is capturing the stream; only a graph_capture can keep the function alive"});
   }
   auto once = std::make_unique<callable>(std::move(function));
   const auto call = [](void* f) {

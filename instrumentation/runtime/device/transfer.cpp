@@ -10,7 +10,7 @@ pending_copy::~pending_copy() {
   try {
     sync();
   } catch (const error&) {
-    // Ignored: call sync() before to see errors.
+    // Ignored: to see errors, call sync() first.
   }
 }
 
@@ -58,7 +58,7 @@ void require_same_layout(std::span<const std::int64_t> extents, std::span<const 
   for (const storage_order order : {storage_order::c, storage_order::f}) {
     if (is_contiguous(extents, strides, order) && is_contiguous(other_extents, other_strides, order)) return;
   }
-  refuse(call, fmt::format("shape {} with strides {} and {}: both must lie without gaps in the same order",
+  refuse(call, fmt::format("shape {} with strides {} and {}: both must be contiguous in the same order",
                            to_string(extents), to_string(strides), to_string(other_strides)));
 }
 

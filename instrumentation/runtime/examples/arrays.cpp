@@ -1,4 +1,4 @@
-// Arrays: to the device and back, host memory of each kind, parts and views that share memory.
+// Arrays: copies to the device and back, each kind of host memory, and parts and views that share memory.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -31,9 +31,9 @@ void there_and_back(const stream_ref& on) {
   const device_array<std::uint32_t, 2> table = flat.reshape(shape<2>{3, 4});
   pending_array<std::uint32_t, 2> coming = copy_to_host(table, on);  // the host may do other work meanwhile
   const pinned_array<std::uint32_t, 2> here = std::move(coming).get();
-  expect(here(2, 3) == 33, "a table came back tripled");
-  expect(empty_like(table).is_c_contiguous() && table.transpose().is_f_contiguous(), "orders follow");
-  expect(memory_space_of(table.data()) == memory_space::device, "and it is in device memory");
+  expect(here(2, 3) == 33, "a table is copied back with tripled values");
+  expect(empty_like(table).is_c_contiguous() && table.transpose().is_f_contiguous(), "arrays have the expected order");
+  expect(memory_space_of(table.data()) == memory_space::device, "the table is in device memory");
   try {
     (void)table.slice(1, 0, 2).ravel();
   } catch (const error& e) {
@@ -50,26 +50,26 @@ void parts_of_memory(const stream_ref& on) {
   set_async(tail.data(), 0, tail.size_bytes(), on);  // the block lives as long as `tail`
   const unowned_buffer same(tail.data(), tail.size_bytes(), tail.owner(), on.device());
   const device_array<std::uint32_t, 2> square(same.as<std::uint32_t>().subspan(0, 16), {4, 4});
-  expect(square.data() == tail.data(), "an array over existing memory is no copy");
+  expect(square.data() == tail.data(), "an array over existing memory is not a copy");
 }
 
 void host_memory(const stream_ref& on) {
   const pinned_buffer upload(4096, {.write_combined = true}, on);
   const host_span<std::byte> shared(pinned_buffer(4096, on));
-  expect(shared.subspan(64).space() == memory_space::pinned, "parts of pinned memory share it, too");
+  expect(shared.subspan(64).space() == memory_space::pinned, "parts of pinned memory share it");
 
   const mapped_array<std::uint32_t, 1> in_place({1000}, storage_order::c, {}, on);
   for (int i = 0; i < 1000; ++i) in_place(i) = static_cast<std::uint32_t>(i);
   triple(in_place.device_view(), on);
   on.sync();
-  expect(in_place(999) == 2997, "a kernel worked on host memory where it is");
+  expect(in_place(999) == 2997, "a kernel updates host memory in place");
 
   std::vector<std::byte> own(1 << 20);
   {
     const host_registration locked{std::span(own)};
-    expect(memory_space_of(own.data()) == memory_space::pinned, "memory of our own is page-locked for a scope");
+    expect(memory_space_of(own.data()) == memory_space::pinned, "existing memory is page-locked for a scope");
   }
-  expect(memory_space_of(own.data()) == memory_space::pageable, "and let go with it");
+  expect(memory_space_of(own.data()) == memory_space::pageable, "the memory is unlocked at the end of the scope");
 }
 
 }  // namespace

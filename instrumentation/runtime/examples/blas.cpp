@@ -34,8 +34,8 @@ int main() try {
       right = right && std::abs(c[column * n + row] - sum) < 1e-2F * n;
     }
   }
-  fmt::print("cuBLAS {} on {}, {} bytes of workspace: {}\n", blas->version(), current_device().name(),
-             blas->workspace_bytes(), right ? "the product is right" : "the product is WRONG");
+  fmt::print("cuBLAS {} on {}, workspace of {} bytes: {}\n", blas->version(), current_device().name(),
+             blas->workspace_bytes(), right ? "the product is correct" : "the product is WRONG");
   return right ? 0 : 1;
 } catch (const error& e) {
   // Not every machine with a GPU has cuBLAS.

@@ -11,8 +11,8 @@
 using namespace sluice::runtime;
 
 int main() try {
-  fmt::print("CUDA {}; built with {}, driver {}, runtime in this process {}\n",
-             is_available() ? "is there" : why_unavailable(), built_version(), driver_version(), runtime_version());
+  fmt::print("CUDA: {}; built with {}, driver {}, runtime in this process {}\n",
+             is_available() ? "available" : why_unavailable(), built_version(), driver_version(), runtime_version());
   for (const device_ref& each : devices()) {
     const device_guard guard(each);
     const auto memory = each.memory();
@@ -21,7 +21,7 @@ int main() try {
   }
   set_device(devices().front());
 
-  // Wraps the stream of another library by its handle. The work below goes to it by default.
+  // Wraps the stream of another library. The work below is enqueued on it by default.
   const stream theirs;
   const stream_ref wrapped = stream_ref::from_native(current_device(), theirs.get());
   device_buffer a;
@@ -30,7 +30,7 @@ int main() try {
     a = device_buffer(1 << 20);
     set_async(a.data(), 7, a.size_bytes(), current_stream());
   }
-  // Another thread waits for it on the device, on a stream of its own.
+  // A stream of another thread waits for the work on the device.
   ipc_event filled;
   filled.record(wrapped);
   unsigned char seen = 0;
@@ -40,7 +40,7 @@ int main() try {
     copy(&seen, a.data(), 1, mine);
   }).join();
   current_device().sync();
-  fmt::print("{}\n", seen == 7 ? "the other thread saw it" : "the other thread saw WRONG bytes");
+  fmt::print("{}\n", seen == 7 ? "the other thread saw the data" : "the other thread saw WRONG data");
   return seen == 7 ? 0 : 1;
 } catch (const error& e) {
   fmt::print(stderr, "{}\n", e.what());

@@ -32,13 +32,13 @@ int main(int count, char** words) {
     out.flush(0, bytes);
     fmt::print("{} pieces on {}, {}\n", report.chunks, current_device().name(), to_string(report.source));
     if (report.registered_rate > 0) {
-      fmt::print("by trial: {:.1f} GB/s staged, {:.1f} GB/s registered\n", report.staged_rate / 1e9,
+      fmt::print("trial: {:.1f} GB/s staged, {:.1f} GB/s registered\n", report.staged_rate / 1e9,
                  report.registered_rate / 1e9);
     }
     const auto results = out.as<std::uint32_t>();
     for (std::uint64_t i = 0; i < results.size(); ++i)
       right = right && results[i] == static_cast<std::uint32_t>(3 * i + 1);
-    fmt::print("{}\n", right ? "the file on disk is right" : "the file on disk is WRONG");
+    fmt::print("{}\n", right ? "the file on disk is correct" : "the file on disk is WRONG");
   } catch (const error& e) {
     fmt::print(stderr, "{}\n", e.what());
     right = false;

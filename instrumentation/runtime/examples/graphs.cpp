@@ -1,5 +1,5 @@
 // Graphs and streams: 200 kernels launched one by one, then as a graph; two streams
-// forked and joined in a graph; an urgent stream next to a busy one. Checks the results.
+// forked and joined in a graph; an urgent stream beside a busy one. Checks the results.
 //   example_graphs
 #include <fmt/format.h>
 
@@ -89,11 +89,11 @@ int main() try {
   const bool first = !busy.is_idle();
   busy.sync();
 
-  fmt::print("{} kernels on {}: launched {:.3f} ms, as a graph of {} nodes {:.3f} ms\n", 2 * steps,
+  fmt::print("{} kernels on {}: one by one {:.3f} ms, as a graph of {} nodes {:.3f} ms\n", 2 * steps,
              current_device().name(), launched, g.shape().nodes.size(), replayed);
-  fmt::print("the urgent stream was done {} the busy one\n", first ? "before" : "no sooner than");
+  fmt::print("the urgent stream {} before the busy one\n", first ? "finished" : "did not finish");
   const bool right = first_of(a, s) == 2 * steps && first_of(b, s) == 4 * steps && replays == 1;
-  fmt::print("{}\n", right ? "the results are right" : "the results are WRONG");
+  fmt::print("{}\n", right ? "the results are correct" : "the results are WRONG");
   return right ? 0 : 1;
 } catch (const error& e) {
   fmt::print(stderr, "{}\n", e.what());

@@ -16,14 +16,14 @@ try:
     import torch
     tensor = torch.from_dlpack(ours)
     tensor.fill_(14)
-    ours.affine(3, 0)  # a kernel of ours, on what is now a tensor's memory, too
+    ours.affine(3, 0)  # runs a kernel of Sluice's on memory that the tensor shares
     print("torch: ", tensor[0, 0].item(), "at", hex(tensor.data_ptr()))
 except (ImportError, RuntimeError, BufferError) as missing:
     print("torch:  left out:", missing)
 
 try:
     import cupy
-    array = cupy.asarray(ours)  # by the CUDA array interface
+    array = cupy.asarray(ours)  # through the CUDA array interface
     array += 1
     print("cupy:  ", int(array[0, 0]), "at", hex(array.data.ptr))
     part = sluice_arrays.from_dlpack(array[::2, 1:])

@@ -10,7 +10,7 @@ allocator = sluice_pool.use_in_cupy()
 total = 0
 for size in (1 << 10, 1 << 16, 1 << 20, 3 << 20):
     a = cupy.arange(size, dtype=cupy.int64)
-    b = a * 2 + 1  # what is between lives for a moment
+    b = a * 2 + 1  # the intermediate array is freed immediately
     total += int(b.sum())
     assert int(b.sum()) == size * size, size
 stream = cupy.cuda.Stream(non_blocking=True)

@@ -10,7 +10,7 @@ sluice_pool.use_in_numba()
 import numpy  # noqa: E402: the manager is chosen before Numba makes its context
 
 if not hasattr(numpy, "row_stack"):
-    numpy.row_stack = numpy.vstack  # NumPy 2.4 has dropped a name that some versions of Numba still ask for.
+    numpy.row_stack = numpy.vstack  # NumPy 2.4 has removed a name that some versions of Numba still use.
 from numba import cuda  # noqa: E402
 
 

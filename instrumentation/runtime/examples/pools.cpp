@@ -29,7 +29,7 @@ void a_pool_says_what_it_holds(const stream_ref& on) {
   const pool_stats held = pool.stats();
   fmt::print("      {} used of {} reserved, fragmentation {:.0f} %\n", held.used, held.reserved,
              100 * held.fragmentation());
-  expect(held.used == 3 * mib, "a pool's statistics are of one moment");
+  expect(held.used == 3 * mib, "statistics count the allocated bytes");
   try {
     (void)pool.allocate(on, 100 * mib);
   } catch (const out_of_memory& e) {
@@ -37,14 +37,14 @@ void a_pool_says_what_it_holds(const stream_ref& on) {
   }
   pool.set_limit(128 * mib);
   pool.deallocate(on, block, 3 * mib);
-  expect(pool.trim() == held.reserved, "trim gives back what nobody uses");
+  expect(pool.trim() == held.reserved, "trim returns unused memory");
 }
 
 void the_drivers_pool(const stream_ref& on) {
   async_pool_resource pool(current_device(), {.release_threshold = 16 * mib});
   pool.deallocate(on, pool.allocate(on, mib), mib);
   on.sync();
-  expect(pool.stats().used_high >= mib, "the driver's pool tells its highs");
+  expect(pool.stats().used_high >= mib, "a driver pool reports its peaks");
   pool.trim();
   async_buffer last;
   {
@@ -52,7 +52,7 @@ void the_drivers_pool(const stream_ref& on) {
     last = async_buffer(mib, other);
   }
   last.reset();
-  expect(last.empty(), "a buffer is freed on its stream, which it kept for that");
+  expect(last.empty(), "a buffer keeps its stream alive and is freed on it");
 }
 
 void adaptors_and_functions(const stream_ref& on) {
@@ -64,10 +64,10 @@ void adaptors_and_functions(const stream_ref& on) {
   {
     const scoped_resource here(counted);
     const device_buffer buffer(mib, on);
-    expect(counted->statistics().bytes.current == mib, "a scope's buffers come from its resource");
+    expect(counted->statistics().bytes.current == mib, "buffers of a scope come from its resource");
   }
   const auto before = set_current_resource(current_device(), counted);
-  expect(current_resource() == counted, "and a device's from the one that was set");
+  expect(current_resource() == counted, "the resource of the device is the one that was set");
   set_current_resource(current_device(), before);
   vtable_memory_resource table(pool->device(), memory_space::device, export_resource(pool));
   table.deallocate(on, table.allocate(on, mib), mib);
@@ -78,7 +78,7 @@ void adaptors_and_functions(const stream_ref& on) {
   try {
     (void)helped.allocate(on, 2 * mib);
   } catch (const out_of_memory&) {
-    expect(asked, "callbacks are asked before memory is said to be out");
+    expect(asked, "callbacks run before out_of_memory is thrown");
   }
 }
 
@@ -87,7 +87,7 @@ void pinned_memory(const stream_ref& on) {
   const auto before = set_current_pinned_resource(current_device(), pinned);
   const auto from = current_pinned_resource();
   void* block = from->allocate(on, mib);
-  expect(pinned->stats().used == mib, "a pool of pinned memory counts its bytes, too");
+  expect(pinned->stats().used == mib, "a pool of pinned memory counts its bytes");
   from->deallocate(on, block, mib);
   set_current_pinned_resource(current_device(), before);
   void* other = default_pinned_resource()->allocate(on, mib);

@@ -48,7 +48,7 @@ chunk_report chunk_pipeline::run(const mapped_file& in, mapped_file* out, const 
                                  const progress& on_progress, const std::stop_token& stop) const {
   if (out && out->size_bytes() < in.size_bytes()) {
     throw error({status::invalid_value, 0, "chunk_pipeline",
-                 fmt::format("{}: {} bytes, the input has {}", out->path(), out->size_bytes(), in.size_bytes())});
+                 fmt::format("{} has {} bytes; the input has {}", out->path(), out->size_bytes(), in.size_bytes())});
   }
   if (out) (void)out->writable_bytes();  // throws now, not after the first piece, if it is read-only
   if (!options_.overlap) return run_plain(in, out, work, on_progress, stop);
@@ -77,12 +77,12 @@ chunk_report chunk_pipeline::run_plain(const mapped_file& in, mapped_file* out, 
       stream.sync();
       if (out) {
         copy(result.data(), there.data(), bytes, stream);
-        // Do not write into the mapping: on a full disk, that would be a SIGBUS.
+        // Do not write into the mapping: on a full disk, that would raise SIGBUS.
         out->write_at(offset, std::span(result).first(bytes));
       }
     } catch (const error& e) {
       backend::failure what = e.cause();
-      if (out) what.detail += fmt::format("; the first {} bytes of {} are whole", offset, out->path());
+      if (out) what.detail += fmt::format("; the first {} bytes of {} are complete", offset, out->path());
       throw chunk_error(std::move(what), offset);
     }
     report.bytes += bytes;

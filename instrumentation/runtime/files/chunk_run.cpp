@@ -22,7 +22,7 @@ std::int64_t chunk_clock::now() const {
       .count();
 }
 
-// --- where pieces come from --------------------------------------------------------------------------------
+// --- the source of a piece ---------------------------------------------------------------------------------
 
 chunk_source_choice::chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count,
                                          std::uint64_t parts, std::uint64_t depth, unsigned readers)
@@ -47,7 +47,7 @@ chunk_source chunk_source_choice::of(std::uint64_t i) const {
   if (fixed_ != chunk_source::automatic) return fixed_;
   if (i < 2 * depth_)
     return i >= depth_ && i < depth_ + registered_trials ? chunk_source::registered : chunk_source::staged;
-  // Registering also costs unregistering, which the trial does not measure.
+  // A registered piece must also be unregistered, which the trial does not measure.
   constexpr double with_unregistering = 1.5;
   return registered_rate() > with_unregistering * staged_rate() ? chunk_source::registered : chunk_source::staged;
 }
@@ -159,7 +159,7 @@ std::size_t chunk_run::bytes_of(std::uint64_t i) const {
 }
 
 std::byte* chunk_run::mapped(std::uint64_t i) const {
-  return const_cast<std::byte*>(in_.bytes().data()) + offset_of(i);  // driver calls take no const pointers
+  return const_cast<std::byte*>(in_.bytes().data()) + offset_of(i);  // driver calls do not accept const pointers
 }
 
 chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& on_progress,
@@ -193,7 +193,7 @@ void chunk_run::rethrow() const {
   } catch (const error& e) {
     const std::uint64_t good = std::min<std::uint64_t>(offset_of(failed_at_), in_.size_bytes());
     backend::failure what = e.cause();
-    if (out_) what.detail += fmt::format("; the first {} bytes of {} are whole", good, out_->path());
+    if (out_) what.detail += fmt::format("; the first {} bytes of {} are complete", good, out_->path());
     throw chunk_error(std::move(what), good);
   }
 }
@@ -293,7 +293,7 @@ std::vector<std::uint64_t> chunk_run::stage_instead(std::uint64_t i) {
   planned_[i] = chunk_source::staged;
   choice_.cannot_register();
   launched_more_.notify_all();
-  // The readers of other parts see the new plan; they stage their parts after writing the results in that space.
+  // The readers of other parts see the new plan; they stage their parts after writing out the results in that space.
   return std::exchange(passed_[i], {});
 }
 
@@ -303,7 +303,7 @@ bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
   const std::uint64_t logged = layer_log::on() ? layer_log::now() : 0;
   const std::int64_t begin = time_.now();
   // Loads the pages. Fails if the file has become shorter, where an
-  // access would be a SIGBUS. Staging then finds where the file ends.
+  // access would raise SIGBUS. Staging then finds the end of the file.
   if (madvise(mapped(i), bytes_of(i), MADV_POPULATE_READ) != 0 && errno != EINVAL) return false;
   if (!device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true})) return false;
   ns = time_.now() - begin;
@@ -322,7 +322,7 @@ void chunk_run::retire(std::uint64_t i, std::uint64_t k) noexcept {
   const range mine = part(i, k);
   try {
     slot_of(i).done.sync();
-    // If the file was truncated meanwhile, the data copied from the lost pages was not the file's.
+    // If the file was truncated meanwhile, the data copied from the lost pages is not the file's.
     if (from_[i] != chunk_source::staged) in_.require_whole();
     if (out_ && mine.bytes != 0) out_->write_at(offset_of(i) + mine.begin, staging(i, mine));
   } catch (...) {
@@ -337,7 +337,7 @@ void chunk_run::retire(std::uint64_t i, std::uint64_t k) noexcept {
   ++report_.chunks;
 }
 
-// --- what the threads tell each other ----------------------------------------------------------------------
+// --- communication between threads -------------------------------------------------------------------------
 
 void chunk_run::stop_at(std::uint64_t end) {
   const std::lock_guard lock(mutex_);
@@ -379,7 +379,7 @@ chunk_source chunk_run::await_source(std::uint64_t i, std::uint64_t k) {
     launched_more_.wait(lock, [&] { return i >= end_ || choice_.known(i); });
     if (i < end_ && planned_[i] == chunk_source::automatic) planned_[i] = choice_.of(i);
   }
-  // Even without waiting: real thread timing must not affect the simulated clock.
+  // Also without waiting: real thread timing must not affect the simulated clock.
   if (i >= 2 * depth_) time_.receive(choice_.decided_at());
   if (i >= end_) return chunk_source::automatic;
   if (planned_[i] == chunk_source::registered && k != 0) passed_[i].push_back(k);

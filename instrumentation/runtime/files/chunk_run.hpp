@@ -49,19 +49,20 @@ class chunk_clock {
   backend::simulated_clock* clock_;
 };
 
-/// Decides whether a piece is staged or registered, by a trial if requested and possible. Call under the run's mutex.
+/// Decides whether a piece is staged or registered, by a trial if requested and possible. Call all functions with the
+/// run's mutex held.
 ///
 /// Measured on the host of an H100 (driver 580), 8 GiB in the page cache: preading scales with readers (25 GB/s
 /// with 4, 38 to 43 with 8, 66 with 16). Registering does not (14 to 26 GB/s with 1 to 8 threads; the driver
-/// registers one range at a time), and unregistering costs up to half as much again. So single pieces suffice to
-/// estimate both rates.
+/// registers one range at a time), and unregistering takes up to half as long as registering. So single pieces suffice
+/// to estimate both rates.
 class chunk_source_choice {
  public:
   /// A run of `count` pieces with `parts` parts each; `depth` pieces are in flight, read by `readers` threads.
   chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::uint64_t parts,
                       std::uint64_t depth, unsigned readers);
 
-  /// True if the source of piece `i` can be decided: this may need measurements of pieces long before piece `i`.
+  /// True if the source of piece `i` is decided. The decision may need measurements of pieces long before piece `i`.
   [[nodiscard]] bool known(std::uint64_t i) const noexcept;
   [[nodiscard]] chunk_source of(std::uint64_t i) const;
   /// Reports that `bytes` of piece `i` are ready at time `now`, after `ns` nanoseconds of work in one thread.
@@ -74,7 +75,7 @@ class chunk_source_choice {
   void add_to(chunk_report& report) const;
 
  private:
-  static constexpr std::uint64_t registered_trials = 2;  // pieces; few, because each holds the driver's lock
+  static constexpr std::uint64_t registered_trials = 2;  // few pieces, because registering holds the driver's lock
 
   [[nodiscard]] bool decided() const noexcept;
   [[nodiscard]] double staged_rate() const;
@@ -92,8 +93,8 @@ class chunk_source_choice {
 /// the pieces needed next, copies can be large with few pieces in flight, and a slow thread
 /// delays no other. The reader of part k of piece i first retires part k of piece i -
 /// depth, which used the same buffer: it waits for the device and writes the result. On the
-/// simulated device each reader has fixed parts, so that every run takes the same time. An
-/// early end names the first piece that must not begin; earlier pieces are completed.
+/// simulated device each reader has fixed parts, so that every run takes the same time. If a
+/// run ends early, no piece from `end_` on may begin; earlier pieces are completed.
 class chunk_run {
  public:
   chunk_run(const chunk_options& options, const device_ref& device,
@@ -104,10 +105,10 @@ class chunk_run {
 
  private:
   static constexpr std::int64_t not_yet = -1;
-  /// Smaller parts would cost more calls; larger ones would need more memory in flight.
+  /// Smaller parts would need more calls; larger parts would need more memory in flight.
   static constexpr std::size_t largest_part = 1u << 20;
 
-  /// A part of a piece: a byte range in the piece. May be empty in the last piece, if that is shorter.
+  /// A part of a piece: a byte range in the piece. Can be empty in a shorter last piece.
   struct range {
     std::size_t begin, bytes;
   };
@@ -127,8 +128,8 @@ class chunk_run {
   [[nodiscard]] std::span<std::byte> staging(std::uint64_t i, range which) const;
   void stage(std::uint64_t i, range which) const;
   [[nodiscard]] bool register_piece(std::uint64_t i, std::int64_t& ns);
-  /// Stages piece i and all later ones, because piece i cannot be registered. Returns the parts that readers have
-  /// skipped, for the caller to stage. Their buffer space is free; other parts' space may still hold results.
+  /// Stages piece i and all later ones, because piece i cannot be registered. Returns the parts that readers skipped,
+  /// for the caller to stage. Their buffer space is free; the space of other parts may still hold results.
   [[nodiscard]] std::vector<std::uint64_t> stage_instead(std::uint64_t i);
   void retire(std::uint64_t i, std::uint64_t k) noexcept;
   void unregister_all() noexcept;
@@ -136,10 +137,10 @@ class chunk_run {
   // Stops the run: no piece from `end` on may begin. fail_at also stores `error`, which happened at piece `at`.
   void stop_at(std::uint64_t end);
   void fail_at(std::uint64_t at, std::uint64_t end, std::exception_ptr error);
-  // Waits for piece i; false if the run ended before.
+  // Waits until piece i is filled or launched; false if the run ended first.
   bool await_filled(std::uint64_t i);
   bool await_launched(std::uint64_t i);
-  // Waits until the source for part k of piece i is known. `automatic`: the piece is no longer needed.
+  // Waits until the source for part k of piece i is decided. Returns `automatic` if the piece is no longer needed.
   chunk_source await_source(std::uint64_t i, std::uint64_t k);
   [[noreturn]] void rethrow() const;
 
@@ -161,7 +162,7 @@ class chunk_run {
   std::condition_variable launched_more_;  // wakes the readers
   chunk_source_choice choice_;
   std::vector<chunk_source> planned_;               // by piece
-  std::vector<std::vector<std::uint64_t>> passed_;  // by piece: parts that readers left to its registration
+  std::vector<std::vector<std::uint64_t>> passed_;  // by piece: parts that readers skipped, see stage_instead
   std::vector<std::int64_t> filled_, launched_;     // times, by piece
   std::vector<std::int64_t> filled_at_;             // time of the latest filled part, by piece
   std::vector<std::uint64_t> to_fill_, to_retire_;  // number of missing parts, by piece

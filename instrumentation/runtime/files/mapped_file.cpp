@@ -32,7 +32,7 @@ mapped_file::mapped_file(const std::filesystem::path& path, file_access access, 
   } else if (!S_ISREG(about.st_mode)) {
     problem = "not a regular file";
   } else if (about.st_size == 0) {
-    problem = "the file is empty: there is nothing to map";
+    problem = "the file is empty; there is nothing to map";
   } else {
     bytes_ = static_cast<std::size_t>(about.st_size);
     void* data = mmap(nullptr, bytes_, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, descriptor_, 0);
@@ -73,7 +73,7 @@ std::span<std::byte> mapped_file::writable_bytes() {
 
 void mapped_file::require_multiple_of(std::size_t unit) const {
   if (bytes_ % unit != 0) {
-    fail("mapped_file", fmt::format("{} bytes are no multiple of {}: the file may be cut short", bytes_, unit));
+    fail("mapped_file", fmt::format("{} bytes are not a multiple of {}; the file may be truncated", bytes_, unit));
   }
 }
 
@@ -85,7 +85,7 @@ void mapped_file::read_at(std::uint64_t offset, std::span<std::byte> to) const {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail("read_at", describe_errno(errno));
     if (n == 0) {
-      fail("read_at", fmt::format("the file ends at byte {}, {} more were expected: it was cut short", offset + done,
+      fail("read_at", fmt::format("the file ends at byte {}, expected {} more: it was truncated", offset + done,
                                   to.size() - done));
     }
     done += static_cast<std::size_t>(n);
@@ -97,7 +97,7 @@ void mapped_file::read_at(std::uint64_t offset, std::span<std::byte> to) const {
 void mapped_file::write_at(std::uint64_t offset, std::span<const std::byte> from) {
   if (access_ != file_access::read_write) fail("write_at", "opened read-only");
   if (offset > bytes_ || from.size() > bytes_ - offset) {
-    fail("write_at", fmt::format("[{}, {} + {}) leaves the file of {} bytes", offset, offset, from.size(), bytes_));
+    fail("write_at", fmt::format("[{}, {} + {}) exceeds the file of {} bytes", offset, offset, from.size(), bytes_));
   }
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
   std::size_t done = write_through_mapping(offset, from) ? from.size() : 0;
@@ -117,7 +117,7 @@ bool mapped_file::write_through_mapping(std::uint64_t offset, std::span<const st
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t first = offset / page * page;
   if (madvise(data_ + first, from.size() + (offset - first), MADV_POPULATE_WRITE) != 0) {
-    // Disk full, file gone, or a kernel before 5.14: pwrite will find out which.
+    // Disk full, file truncated, or a kernel older than 5.14: pwrite distinguishes these.
     require_whole();
     return false;
   }
@@ -128,7 +128,7 @@ bool mapped_file::write_through_mapping(std::uint64_t offset, std::span<const st
 void mapped_file::flush(std::uint64_t offset, std::size_t bytes) {
   if (access_ != file_access::read_write) fail("flush", "opened read-only");
   if (offset > bytes_ || bytes > bytes_ - offset) {
-    fail("flush", fmt::format("[{}, {} + {}) leaves the file of {} bytes", offset, offset, bytes, bytes_));
+    fail("flush", fmt::format("[{}, {} + {}) exceeds the file of {} bytes", offset, offset, bytes, bytes_));
   }
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -144,11 +144,11 @@ mapped_file mapped_file::create(const std::filesystem::path& path, std::uint64_t
   const auto refuse = [&](const std::string& why) {
     throw error({status::failed, 0, "mapped_file::create", fmt::format("{}: {}", path.string(), why)});
   };
-  if (bytes == 0) refuse("0 bytes: there would be nothing to map");
+  if (bytes == 0) refuse("the size is 0; there is nothing to map");
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) refuse(describe_errno(errno));
   int problem = ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 ? errno : 0;
-  // Not every file system can reserve space; then a full disk shows up during writing.
+  // If the file system cannot reserve space, a full disk is reported when writing.
   if (problem == 0 && fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP) {
     problem = errno;
   }
@@ -161,10 +161,9 @@ mapped_file mapped_file::create(const std::filesystem::path& path, std::uint64_t
 }
 
 host_registration mapped_file::pin() const {
-  if (access_ != file_access::read_only)
-    fail("pin", "opened to be written: open it read-only to page-lock its mapping");
+  if (access_ != file_access::read_only) fail("pin", "opened for writing; open it read-only to page-lock its mapping");
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
-  // Reports missing pages, for which the driver would fail without a reason. Older kernels do not support it.
+  // Reports missing pages, for which the driver would fail without giving a reason. Older kernels lack this call.
   if (madvise(data_, bytes_, MADV_POPULATE_READ) != 0 && errno != EINVAL) {
     const int problem = errno;
     require_whole();
@@ -179,7 +178,7 @@ void mapped_file::require_whole() const {
   struct stat about {};
   if (fstat(descriptor_, &about) != 0) fail("mapped_file", describe_errno(errno));
   if (static_cast<std::uint64_t>(about.st_size) < bytes_) {
-    fail("mapped_file", fmt::format("the file was cut short to {} bytes, {} were mapped", about.st_size, bytes_));
+    fail("mapped_file", fmt::format("the file was truncated to {} bytes; {} were mapped", about.st_size, bytes_));
   }
 }
 

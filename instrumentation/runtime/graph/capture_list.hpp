@@ -12,12 +12,13 @@
 
 namespace sluice::runtime {
 
-/// Captures begun by this runtime, by device and the driver's capture id. Internal. With none, checks cost one load.
+/// Captures begun by this runtime, keyed by device and the driver's capture id. If there are none, a check costs one
+/// load.
 struct capture_list {
   std::mutex mutex;
   std::map<std::pair<const backend::device*, std::uint64_t>, std::shared_ptr<active_capture>> by_id;
 
-  /// Locked exclusively while a capture begins and is counted, or is announced. Locked shared by `captures_held_off`.
+  /// Locked exclusively while a capture begins and is counted, or is announced; locked shared by `captures_held_off`.
   std::shared_mutex beginning;
   std::atomic<int> announced{0};  ///< announced captures that have not ended; each may begin at any time on any stream
 
@@ -28,9 +29,9 @@ struct capture_list {
   }
 };
 
-/// While an object lives, no graph_capture and no announced capture can begin. So streams that are not being captured
-/// can be queried and waited for. Threads that want to begin a capture wait meanwhile, so hold it only briefly. A
-/// thread must not hold two: the second could wait for a thread that waits for the first (deadlock).
+/// While an object of this class exists, no graph_capture and no announced capture can begin, so uncaptured streams can
+/// be queried and waited for. Threads that want to begin a capture wait meanwhile: keep the object only briefly. A
+/// thread must not have two: the second could wait for a thread that waits for the first (deadlock).
 class captures_held_off {
  public:
   captures_held_off() : held_(capture_list::get().beginning) {}

@@ -41,7 +41,7 @@ std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noe
   if (!capturing()) return nullptr;
   const std::lock_guard lock(capture_list::get().mutex);
   for (const auto& [key, capture] : capture_list::get().by_id) {
-    // In any mode: waiting for the device includes waiting for the captured stream.
+    // Independent of the mode, because waiting for the device includes waiting for the captured stream.
     if (key.first == &device.backend() || capture->forbids_waiting()) return capture;
   }
   return nullptr;
@@ -85,7 +85,7 @@ graph_capture::~graph_capture() {
   try {
     (void)finish();
   } catch (const error&) {
-    // Broken, or a stream was not joined: there is no graph in either case.
+    // The capture is broken, or a stream was not joined: in either case there is no graph.
   }
 }
 
@@ -96,7 +96,7 @@ void graph_capture::add_child(const graph& child) {
 
 graph graph_capture::finish() {
   if (!std::exchange(open_, false)) {
-    throw error({status::invalid_value, 0, "graph_capture::finish", "the capture has been finished already"});
+    throw error({status::invalid_value, 0, "graph_capture::finish", "the capture has already been finished"});
   }
   backend::device& device = stream_.device().backend();
   auto made = device.end_capture(stream_.handle());
@@ -143,7 +143,7 @@ void graph::write_dot(const std::filesystem::path& file, bool verbose) const {
 
 namespace {
 
-/// Releases a graph_exec (if it is destroyed) and the objects its launches use, once these launches are done.
+/// Destroys `exec` (unless null) and releases the objects that its launches use, once these launches are done.
 void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vector<std::shared_ptr<void>> kept,
             const std::optional<stream_ref>& last) noexcept {
   const bool waits = !kept.empty() && last;
@@ -154,7 +154,7 @@ void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vect
     if (waits) (void)stream.device().backend().sync_stream(stream.handle());
     if (destroys) device.backend().destroy_exec(exec);
   };
-  // Both would fail during a capture, and break it.
+  // Destroying and waiting would both fail during a capture, and break it.
   if (destroys) return past_capture(device, put_off::until_capture_ends, std::move(work));
   if (waits) past_capture(stream, put_off::until_capture_ends, std::move(work));
 }
@@ -186,10 +186,10 @@ graph_exec& graph_exec::operator=(graph_exec&& other) noexcept {
 }
 
 void graph_exec::launch(const stream_ref& stream) {
-  // The driver would refuse as well, and break the capture.
+  // The driver would also reject the launch, but break the capture.
   if (capture_of(stream)) {
     throw error({status::not_permitted, 0, "graph_exec::launch",
-                 "the stream is being captured: graph_capture::add_child makes a graph a node of another"});
+                 "the stream is being captured; use graph_capture::add_child to add a graph as a node"});
   }
   auto done = device_.backend().launch_exec(handle_, stream.handle());
   if (!done && done.error().code == status::out_of_memory) {

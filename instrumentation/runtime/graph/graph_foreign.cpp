@@ -6,7 +6,7 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/graph/capture_list.hpp"
 
-// Captures begun by other code. Their graphs keep the memory they used until a call here reports that they are gone.
+// Captures begun by other code. Their graphs keep their memory until that code reports that they are destroyed.
 
 namespace sluice::runtime {
 
@@ -19,14 +19,14 @@ struct capture_group {
   int graphs = 0;
   int open = 0;
   std::function<bool(std::uintptr_t)> takes;
-  capture_ptr memory;  ///< for all captures of the group; null before the first one was seen
+  capture_ptr memory;  ///< keeps the memory of all captures of the group; null until the first capture is seen
 };
 
 struct foreign_list {
   std::mutex mutex;
-  std::map<std::pair<const backend::device*, std::uint64_t>, capture_ptr> seen;  ///< by driver id
+  std::map<std::pair<const backend::device*, std::uint64_t>, capture_ptr> seen;  ///< by device and the driver's id
   std::map<std::tuple<const backend::device*, std::uint64_t, std::uint64_t>, capture_group> groups;
-  std::vector<std::pair<device_ref, capture_ptr>> gone;  ///< graph is gone, but the device could not be waited for yet
+  std::vector<std::pair<device_ref, capture_ptr>> gone;  ///< graph destroyed, but its launches may still run
 };
 foreign_list& foreign() {
   // Never destroyed, because memory in static storage uses it when it is freed.
@@ -50,7 +50,7 @@ void settle() {
     const std::lock_guard lock(all.mutex);
     all.gone.emplace_back(device, std::move(capture));
   }
-  // They are destroyed without the lock, because pools then take their memory back.
+  // `gone` is destroyed without the lock, because pools then take their memory back.
 }
 
 /// Call with the lock held.
@@ -75,7 +75,7 @@ capture_ptr capture_by_anybody(const stream_ref& stream) {
   const std::lock_guard lock(all.mutex);
   capture_ptr& place = all.seen[key];
   if (place) return place;
-  // The group's function only queries the driver.
+  // The group's function only queries the driver, so it may run under the lock.
   const auto takes = [&](const auto& entry) {
     const capture_group& group = entry.second;
     return std::get<0>(entry.first) == &device && group.open != 0 && group.takes && group.takes(stream.get());

@@ -14,7 +14,7 @@ namespace sluice::runtime {
 /// How long an operation is postponed.
 enum class put_off : std::uint8_t {
   until_capture_ends,
-  until_graph_goes,  ///< until the graph and everything made from it is destroyed: nodes use what the operation frees
+  until_graph_goes,  ///< until the graph and everything created from it is destroyed: its nodes use the freed object
 };
 
 /// Calls `work` in its destructor.
@@ -34,7 +34,7 @@ class when_gone {
 /// forbids that. Never breaks a capture, and does not keep captures from beginning.
 void wait_beside_captures(const stream_ref& stream) noexcept;
 
-/// Calls `work` when the capture has ended, or when its graph and everything made from it is destroyed (`how_long`).
+/// Calls `work` when the capture has ended, or when its graph and everything created from it is destroyed (`how_long`).
 template <class Work>
 void keep_for_later(active_capture& capture, put_off how_long, Work work) {
   auto later = std::make_shared<when_gone<Work>>(std::move(work));
@@ -42,7 +42,7 @@ void keep_for_later(active_capture& capture, put_off how_long, Work work) {
   capture.keep_until_end(std::move(later));
 }
 
-/// Calls `work` now; if a capture forbids waiting for `where` (a stream or device), then later (`how_long`). No capture
+/// Calls `work` now, or later (`how_long`) if a capture forbids waiting for `where` (a stream or device). No capture
 /// can begin while `work` runs: keep it short. It must not throw. Do not call while holding `captures_held_off`.
 template <class Where, class Work>
 void past_capture(const Where& where, put_off how_long, Work work) noexcept {
@@ -59,7 +59,8 @@ void past_capture(const Where& where, put_off how_long, Work work) noexcept {
   });
 }
 
-/// Calls `work` once `stream` is idle; later if a capture forbids waiting. Captures can begin during most of the wait.
+/// Calls `work` once `stream` is idle, or later if a capture forbids waiting. Captures can begin during most of this
+/// call.
 template <class Work>
 void past_capture_and_stream(const stream_ref& stream, put_off how_long, Work work) noexcept {
   wait_beside_captures(stream);

@@ -50,14 +50,14 @@ sluice_array* made(any_array array) {
 }
 
 std::vector<std::int64_t> values(const std::int64_t* from, std::int32_t count) {
-  if (count < 0 || count > static_cast<std::int32_t>(most_axes) || (count != 0 && !from)) {
-    refuse("sluice_array", fmt::format("{} axes at {}", count, static_cast<const void*>(from)));
+  if (count < 0 || count > static_cast<std::int32_t>(max_axes) || (count != 0 && !from)) {
+    refuse("sluice_array", fmt::format("invalid shape: {} axes at {}", count, static_cast<const void*>(from)));
   }
   return {from, from + count};
 }
 
 const sluice_array& checked(const sluice_array* array) {
-  if (!array) refuse("sluice_array", "null");
+  if (!array) refuse("sluice_array", "the array is null");
   return *array;
 }
 
@@ -97,7 +97,7 @@ SLUICE_EXPORT void sluice_array_release(sluice_array* array) { delete array; }
 
 SLUICE_EXPORT int sluice_array_describe(const sluice_array* array, sluice_array_info* out) {
   return guarded([&] {
-    if (!out) refuse("sluice_array_describe", "null");
+    if (!out) refuse("sluice_array_describe", "`out` is null");
     *out = checked(array).info;
     return 0;
   });
@@ -158,7 +158,7 @@ SLUICE_EXPORT int sluice_array_order(const sluice_array* array, std::int64_t con
   return guarded([&] {
     const device_ref device = checked(array).array.device();
     if (consumer == 0)
-      refuse("sluice_array_order", "stream 0 could be the legacy (1) or the per-thread (2) default stream");
+      refuse("sluice_array_order", "stream 0 is ambiguous: use 1 (legacy) or 2 (per-thread default stream)");
     if (consumer == 1) return 0;  // all work here runs on that stream
     event done(device);
     done.record(stream_ref(device));
@@ -172,9 +172,9 @@ SLUICE_EXPORT int sluice_array_affine(sluice_array* array, std::uint32_t multipl
     const any_array& a = checked(array).array;
     const bool whole = a.type().bits == 32 &&
                        (a.type().kind == element_kind::integer || a.type().kind == element_kind::unsigned_integer);
-    if (!whole || a.read_only()) refuse("sluice_array_affine", "32-bit integers that may be written were expected");
+    if (!whole || a.read_only()) refuse("sluice_array_affine", "expected a writable array of 32-bit integers");
     if (!a.is_contiguous(storage_order::c) && !a.is_contiguous(storage_order::f)) {
-      refuse("sluice_array_affine", "the array has gaps");
+      refuse("sluice_array_affine", "the array is not contiguous");
     }
     if (a.size() == 0) return 0;
     launch(kernels::affine_u32, launch_config::for_size(a.size()), stream_ref(a.device()),

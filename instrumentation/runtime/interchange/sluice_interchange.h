@@ -40,31 +40,31 @@ sluice_array* sluice_array_empty(const int64_t* extents, int32_t rank, int32_t c
 void sluice_array_release(sluice_array* array);
 int sluice_array_describe(const sluice_array* array, sluice_array_info* out);
 
-/* Takes over a DLManagedTensor (if versioned != 0: a DLManagedTensorVersioned). Its deleter runs once, when the last
- * array that shares its memory is released. On failure, the caller keeps the tensor. */
+/* Takes ownership of a DLManagedTensor (if versioned != 0: a DLManagedTensorVersioned). Its deleter runs once, when
+ * the last array that shares its memory is released. On failure, the caller keeps the tensor. */
 sluice_array* sluice_array_from_dlpack(void* managed, int32_t versioned);
 /* Exports a tensor for another library, which must call its deleter once. */
 void* sluice_array_to_dlpack(const sluice_array* array, int32_t versioned);
 /* A destructor for PyCapsules "dltensor" and "dltensor_versioned": calls the tensor's deleter if no consumer has taken
- * the tensor. Looks up the functions of Python in the process. */
+ * the tensor. Looks up Python's functions in the process. */
 void sluice_dlpack_capsule_destructor(void* capsule);
 
 /* Imports an array from the fields of a __cuda_array_interface__. `strides` are in bytes; null: dense. If `has_stream`,
  * the default stream waits for `stream` (numbers as in the interface). The exporting object must outlive the array and
- * all tensors made from it: `release(source)` is called once, on any thread, when the last of them is gone, or at once
- * on failure. If `release` is null, the caller must keep the object alive. */
+ * all tensors made from it: `release(source)` is called once, on any thread, when the last of them is destroyed, or at
+ * once on failure. If `release` is null, the caller must keep the object alive. */
 sluice_array* sluice_array_from_cai(uintptr_t data, const int64_t* extents, const int64_t* strides, int32_t rank,
                                     const char* typestr, int32_t read_only, int32_t masked, int32_t has_stream,
                                     int64_t stream, int32_t version, void (*release)(void*), void* source);
 /* A `release` for Python objects: takes the GIL and drops one reference. Looks up Python's functions in the process. */
 void sluice_python_release(void* object);
 
-/* Makes later work on `stream` wait for all work done here on arrays. `stream` is 1 (the legacy default stream), 2 (the
- * calling thread's default stream) or a cudaStream_t. */
+/* Makes later work on `stream` wait for all work that this library has enqueued. `stream` is 1 (the legacy default
+ * stream), 2 (the calling thread's default stream) or a cudaStream_t. */
 int sluice_array_order(const sluice_array* array, int64_t stream);
 
-/* x -> multiplier * x + increment (mod 2^32) for each element, enqueued. The array must be contiguous and hold 32-bit
- * integers. Shows that an array shares the other library's memory. */
+/* Enqueues x -> multiplier * x + increment (mod 2^32) for each element. The array must be contiguous and contain 32-bit
+ * integers. Useful to show that an array shares another library's memory. */
 int sluice_array_affine(sluice_array* array, uint32_t multiplier, uint32_t increment);
 /* Waits for all work on the device. */
 int sluice_interchange_synchronize(void);

@@ -21,7 +21,7 @@ std::int64_t monotonic_ns() {
 }
 
 const memory_resource& not_null(const resource_ptr& upstream) {
-  if (!upstream) throw error({status::invalid_value, 0, "resource_adaptor", "upstream is null: expected a resource"});
+  if (!upstream) throw error({status::invalid_value, 0, "resource_adaptor", "the upstream resource is null"});
   return *upstream;
 }
 
@@ -68,7 +68,7 @@ logging_resource_adaptor::logging_resource_adaptor(resource_ptr upstream, std::u
 logging_resource_adaptor::logging_resource_adaptor(resource_ptr upstream, const std::string& path)
     : logging_resource_adaptor(std::move(upstream), std::make_unique<std::ofstream>(path, std::ios::trunc)) {
   if (!*file_) {
-    throw error({status::failed, 0, "logging_resource_adaptor", fmt::format("cannot write the log '{}'", path)});
+    throw error({status::failed, 0, "logging_resource_adaptor", fmt::format("cannot write the log file '{}'", path)});
   }
 }
 
@@ -158,7 +158,7 @@ void* limiting_resource_adaptor::do_allocate(const stream_ref& stream, std::size
                         static_cast<int>(status::out_of_memory));
       throw out_of_memory(
           {status::out_of_memory, 0, "limiting_resource_adaptor",
-           fmt::format("{} bytes on {}: {} of {} allowed bytes are allocated", bytes, device().name(), had, limit_)},
+           fmt::format("{} bytes on {}: {} of at most {} bytes are allocated", bytes, device().name(), had, limit_)},
           {bytes, device().id(), stream.get(), false, {}});
     }
   } while (!allocated_.compare_exchange_weak(had, had + bytes, std::memory_order_relaxed));

@@ -49,7 +49,7 @@ buffer& buffer::operator=(buffer&& other) noexcept {
 
 void buffer::reset() noexcept {
   if (data_) {
-    // A buffer from before the recording, or from an earlier one, has no block in it.
+    // A buffer from before the current recording has no block in it.
     if (trace_address_ != 0 && layer_log::on() && recorded_ + 1 >= layer_log::generation()) {
       layer_log::block record{trace::layer::user, resource_->space(), trace_address_, bytes_};
       record.begin = layer_log::now();
@@ -70,7 +70,7 @@ std::byte* managed_buffer::at(std::size_t offset, std::size_t bytes) const {
   if (offset > size_bytes() || bytes > size_bytes() - offset) {
     throw error(
         {status::invalid_value, 0, "managed_buffer",
-         fmt::format("range [{}, {} + {}) leaves the buffer of {} bytes", offset, offset, bytes, size_bytes())});
+         fmt::format("range [{}, {} + {}) exceeds the buffer of {} bytes", offset, offset, bytes, size_bytes())});
   }
   return static_cast<std::byte*>(data()) + offset;
 }

@@ -7,7 +7,7 @@
 
 #include "instrumentation/ring/hot.hpp"
 
-// Error handling for libraries with a C interface: no exception crosses it. Internal.
+// Error handling for libraries with a C interface, which no exception may cross. Internal.
 
 namespace sluice::runtime::c_boundary {
 
@@ -25,10 +25,10 @@ class last_error {
     try {
       text() = line;
     } catch (const std::exception&) {
-      text().clear();  // not even memory for the message
+      text().clear();  // there was not even enough memory for the message
     }
   }
-  /// Empty if there is no error. Valid until the thread's next call.
+  /// The message; empty if there is no error. Valid until the thread's next call.
   [[nodiscard]] static const char* get() noexcept { return text().c_str(); }
   [[nodiscard]] static bool there() noexcept { return there_; }
 
@@ -47,7 +47,8 @@ class last_error {
   }
 };
 
-/// Runs `work`. An exception becomes the last error; the result is then null, or 1 if `work` returns a number.
+/// Runs `work` and returns its result. If `work` throws, stores the exception's message as the last error and returns
+/// null, or 1 if `work` returns a number.
 template <class Work>
 auto guarded(Work&& work) noexcept -> decltype(work()) {
   using result = decltype(work());

@@ -44,13 +44,13 @@ callback_memory_resource::callback_memory_resource(const device_ref& device, mem
                                                    allocate_function allocate, deallocate_function deallocate)
     : memory_resource(device, space), allocate_(std::move(allocate)), deallocate_(std::move(deallocate)) {
   if (!allocate_ || !deallocate_)
-    refuse("callback_memory_resource", "expected two functions: one that allocates and one that frees");
+    refuse("callback_memory_resource", "both the allocate and the deallocate function are required");
 }
 
 void* callback_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
   if (call_in_progress::of(this)) {
     refuse("callback_memory_resource",
-           "its function allocates from the resource itself; give it another resource to take from");
+           "the allocate function allocates from this resource itself; use another one in it");
   }
   const call_in_progress here(this);
   void* address = allocate_(bytes, stream);
@@ -69,11 +69,11 @@ vtable_memory_resource::vtable_memory_resource(const device_ref& device, memory_
     : memory_resource(device, space), table_(table) {
   if (table.version != SLUICE_RESOURCE_VERSION || table.struct_size < sizeof(sluice_resource)) {
     refuse("vtable_memory_resource",
-           fmt::format("table of version {} and {} bytes: expected version {} and {} bytes or more", table.version,
+           fmt::format("table of version {} and {} bytes: expected version {} and at least {} bytes", table.version,
                        table.struct_size, SLUICE_RESOURCE_VERSION, sizeof(sluice_resource)));
   }
   if (table.allocate == nullptr || table.deallocate == nullptr) {
-    refuse("vtable_memory_resource", "expected a table with allocate and deallocate");
+    refuse("vtable_memory_resource", "the table has no allocate or no deallocate function");
   }
 }
 

@@ -5,7 +5,7 @@
 #include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
-// Selects the resource if the caller names none.
+// The resources that are used by default.
 
 namespace sluice::runtime {
 
@@ -21,7 +21,8 @@ resource_ptr chosen_resource(const device_ref& device, bool pinned) {
   return device.state()->resource(pinned);
 }
 
-// Made on demand, not cached in the device: it holds a reference to the device (a cycle).
+// The initial resource of a device. Created on demand and not cached in the device, because the resource holds a
+// reference to the device (a cycle).
 resource_ptr first_resource(const device_ref& device, bool pinned) {
   if (pinned) return std::make_shared<pinned_memory_resource>(device);
   return std::make_shared<device_memory_resource>(device);
@@ -35,8 +36,8 @@ resource_ptr current(const device_ref& device, bool pinned) {
 resource_ptr replace(const device_ref& device, bool pinned, resource_ptr resource) {
   if (resource && (!(resource->device() == device) || (resource->space() == memory_space::pinned) != pinned)) {
     throw error({status::invalid_value, 0, pinned ? "set_current_pinned_resource" : "set_current_resource",
-                 resource->device() == device ? "the resource gives memory of another kind"
-                                              : "the resource is another device's"});
+                 resource->device() == device ? "the resource allocates another kind of memory"
+                                              : "the resource belongs to another device"});
   }
   resource_ptr before = device.state()->set_resource(pinned, std::move(resource));
   return before ? before : first_resource(device, pinned);

@@ -16,7 +16,7 @@ shared_memory_handle share_memory(const void* address, std::size_t bytes, const 
           : 0;
   if (!about.base || bytes == 0 || offset > about.bytes || bytes > about.bytes - offset) {
     throw error({status::invalid_value, 0, "share_memory",
-                 fmt::format("{} bytes: expected a part of one block of device memory", bytes)});
+                 fmt::format("{} bytes: expected a range inside one block of device memory", bytes)});
   }
   return {value_or_throw(device.backend().export_memory(about.base)), offset, bytes};
 }
@@ -29,7 +29,7 @@ imported_memory::imported_memory(const shared_memory_handle& handle, const devic
   const auto about = device.backend().describe_pointer(block_);
   if (about && handle.offset <= about->bytes && handle.bytes <= about->bytes - handle.offset) return;
   (void)device.backend().close_memory(block_);
-  throw error({status::invalid_value, 0, "imported_memory", "the handle reaches beyond the block that it names"});
+  throw error({status::invalid_value, 0, "imported_memory", "the handle's range exceeds its block"});
 }
 
 imported_memory::~imported_memory() {

@@ -13,7 +13,7 @@ namespace sluice::runtime {
 
 namespace {
 
-void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const stream_ref& stream) {
+void* address_or_throw(backend::device_result<void*> result, std::size_t bytes, const stream_ref& stream) {
   if (result) return *result;
   if (result.error().code == status::out_of_memory) {
     throw out_of_memory(std::move(result.error()), {bytes, stream.device().id(), stream.get(), false, {}});
@@ -21,15 +21,15 @@ void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const 
   throw error(std::move(result.error()));
 }
 
-// The frees below can only fail for a foreign address or a lost device, and then nothing
-// is left to do. If a capture may also use the block, it is freed with the graph.
+// The frees below can fail only for a foreign address or a lost device, and then nothing
+// can be done. If a capture may also use the block, it is freed with the graph.
 
 void free_device(const device_ref& device, const stream_ref& stream, void* address) noexcept {
   past_capture(stream, put_off::until_graph_goes, [device, address] { (void)device.backend().free(address); });
 }
 
 void free_pinned(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  // The driver's free does not promise to wait for the stream, whose work may still use the block.
+  // The driver's free does not guarantee to wait for the stream, whose work may still use the block.
   past_capture_and_stream(stream, put_off::until_graph_goes,
                           [device, address] { (void)device.backend().free_pinned(address); });
 }
@@ -83,7 +83,7 @@ class graph_addresses {
 }  // namespace
 
 void* driver_pools::allocated(const device_ref& device, const stream_ref& stream, std::size_t bytes,
-                              backend::outcome<void*> result) {
+                              backend::device_result<void*> result) {
   void* const address = address_or_throw(std::move(result), bytes, stream);
   if (const auto capture = capture_of(stream)) graph_addresses::get().note(*capture, device, address);
   return address;
@@ -109,7 +109,7 @@ void memory_resource::refuse_address(const stream_ref& stream, void* address, st
   do_deallocate(stream, address, bytes);
   throw error(
       {status::invalid_value, 0, "allocate",
-       fmt::format("the resource gave {}: expected an address aligned to {} bytes", fmt::ptr(address), alignment)});
+       fmt::format("the resource returned {}: expected an address aligned to {} bytes", fmt::ptr(address), alignment)});
 }
 
 void* memory_resource::allocate_sync(std::size_t bytes, std::size_t alignment) {

@@ -20,7 +20,7 @@ std::string_view scoped_tag::current() noexcept {
 std::uint64_t scoped_tag::key() const noexcept {
   const std::uint32_t now = layer_log::generation();
   if (generation_ != now) {
-    key_ = collector::intern(path_.data(), path_.size());
+    key_ = ring::intern(path_.data(), path_.size());
     generation_ = now;
   }
   return key_;

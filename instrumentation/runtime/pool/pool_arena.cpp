@@ -20,7 +20,7 @@ bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
   return !info || info->status != backend::capture_status::none;
 }
 
-/// The arena of a capture, made at its first allocation. Kept by the capture, then by its graph.
+/// The arena of a capture, created at its first allocation. Kept alive by the capture, then by its graph.
 capture_arena& pool_core::arena_of(active_capture& capture) {
   auto& place = arenas_[capture.id()];
   if (place == nullptr) {
@@ -48,7 +48,7 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
     b = *again;
     freed.erase(std::next(again).base());
   } else {
-    // Only blocks without running work: the graph may run before that work, on any stream.
+    // Only blocks without pending work: the graph may run before such work, on any stream.
     zone& clean = heap_.clean();
     b = heap_.take_any(want, clean);
     if (b == nullptr && source_->grows_in_captures() && grow(want, clean)) b = heap_.take_any(want, clean);
@@ -65,10 +65,10 @@ void pool_core::give_back_captured(const std::shared_ptr<active_capture>& captur
   const std::lock_guard lock(mutex_);
   count(nullptr, *b, -1);
   auto* arena = static_cast<capture_arena*>(b->arena.load(std::memory_order_relaxed));
-  // Another thread destroyed its graph since the caller looked: now it is an ordinary block.
+  // Another thread has destroyed the block's graph since the caller checked: now it is an ordinary block.
   if (arena == nullptr && capture == nullptr) return heap_.give(b, zone_or_wait(stream));
   b->state.store(block_state::cached, std::memory_order_relaxed);
-  // A block from before the capture that its nodes use: the graph owns it now. Earlier work on it may still run.
+  // A block from before the capture that its nodes may use: the graph owns it now. Earlier work on it may still run.
   const auto take = [&] {
     capture_arena& taken_by = arena_of(*capture);
     b->arena.store(&taken_by, std::memory_order_relaxed);
@@ -82,7 +82,7 @@ void pool_core::give_back_captured(const std::shared_ptr<active_capture>& captur
     return;
   }
   if (capture == nullptr) return hold_for(*b, zone_or_wait(stream));
-  // The nodes of another graph use it: they keep the block's own graph alive.
+  // The nodes of another graph use the block: that graph keeps the block's own graph alive.
   if (auto owner = arena->owner.lock()) {
     hold_for(*b, zone_or_wait(stream));
     return capture->keep(std::move(owner));
@@ -92,7 +92,7 @@ void pool_core::give_back_captured(const std::shared_ptr<active_capture>& captur
   take();
 }
 
-/// A freed block of a graph goes to zone `to` when the graph is destroyed.
+/// Makes a freed block of a graph go to zone `to` when the graph is destroyed.
 void pool_core::hold_for(block& b, zone& to) noexcept {
   b.home = &to;
   ++to.held;
@@ -110,15 +110,16 @@ void pool_core::retag(zone& from, zone& to) noexcept {
   from.held = 0;
 }
 
-/// Called when the graph and everything made from it is gone, so its work is done; other
-/// work on the blocks may still run. Blocks that callers still have become ordinary blocks.
+/// Called when the graph and everything created from it is destroyed, so its work is done; other
+/// work on the blocks may still run. Blocks that are still allocated become ordinary blocks.
 void pool_core::release_arena(std::uint64_t capture) noexcept {
   const std::lock_guard lock(mutex_);
   const auto at = arenas_.find(capture);
   if (at == arenas_.end()) return;
   for (block* b : at->second->all) {
     const bool freed = b->state.load(std::memory_order_relaxed) == block_state::cached;
-    // From here on, the caller may free it without our lock. A thread that sees the null arena also sees this state.
+    // From here on, the block's user may free it without the lock. A thread that sees the null arena also sees this
+    // state.
     if (!freed) b->state.store(block_state::used, std::memory_order_release);
     b->arena.store(nullptr, std::memory_order_release);
     if (!freed) continue;

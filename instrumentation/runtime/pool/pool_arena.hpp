@@ -7,18 +7,19 @@
 
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 
-// The memory that a pool gives to streams being captured. Graph nodes contain its addresses, so
-// it must not be reused elsewhere until the graph and everything made from it is gone. Internal.
+// Pool memory allocated on streams that are being captured. Graph nodes contain its addresses, so it must
+// not be reused elsewhere until the graph and everything created from it is destroyed. Internal.
 
 namespace sluice::runtime::pooling {
 
 class pool_core;
 
-/// The blocks of one capture. The graph keeps `owner` alive; when it is released,
-/// the blocks return to the pool. Access to the blocks needs the pool's mutex.
+/// The blocks of one capture. The graph keeps `owner` alive; when `owner` is released,
+/// the blocks return to the pool. Access the blocks only with the pool's mutex held.
 struct capture_arena {
-  /// Blocks freed within the capture, by freeing stream. That stream may reuse them in the capture: its nodes run in
-  /// order. Blocks freed outside stay until the graph is destroyed, then go to the zone of the stream that freed them.
+  /// Blocks freed within the capture, keyed by the freeing stream. That stream may reuse them in the capture, because
+  /// its nodes run in order. Blocks freed outside the capture stay reserved until the graph is destroyed, then go to
+  /// the freeing stream's zone.
   std::map<std::uint64_t, std::vector<block*>> free;
   std::vector<block*> all;
   std::weak_ptr<void> owner;

@@ -35,7 +35,7 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       ordinal_(device.description().ordinal),
       hash_(static_cast<unsigned>(trace_key_ % pool_streams_remembered)),
       source_(std::move(source)) {
-  (void)withheld();  // Make it now: later there may be no memory for it.
+  (void)withheld();  // Created now: later there may be no memory for it.
 }
 
 // --- pool_streams --------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ void pool_core::drain(pool_stream& l) noexcept {
       bin.head = b->next;
       heap_.give(b, to);
     }
-    bin.room = most_of_class[at];
+    bin.room = max_of_class[at];
     bin.refill = 1;
   }
   l.room_bytes = front_bytes_;
@@ -94,13 +94,13 @@ void pool_core::refill(pool_stream& l, std::uint64_t bytes, zone& from) {
     if (b == nullptr) break;
     push(l, l.bins[b->bin], b);
   }
-  bin.refill = std::min<std::uint32_t>(bin.refill * 2, most_of_class[at] / 2u);
+  bin.refill = std::min<std::uint32_t>(bin.refill * 2, max_of_class[at] / 2u);
 }
 
 void pool_core::flush_half(pool_stream& l, std::size_t at) noexcept {
   pool_stream::bin& bin = l.bins[at];
   zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
-  for (std::uint32_t left = (most_of_class[at] - bin.room) / 2; left != 0; --left) {
+  for (std::uint32_t left = (max_of_class[at] - bin.room) / 2; left != 0; --left) {
     block* b = bin.head;
     bin.head = b->next;
     ++bin.room;
@@ -130,9 +130,9 @@ block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
   try {
     if (f != nullptr && !host_reachable_) l = &pool_stream_of(*f, on);
   } catch (const std::bad_alloc&) {
-    // Without a pool_stream, the next allocation is only slower.
+    // Out of memory: without a pool_stream, the next allocation is only slower.
   }
-  // The thread may have forgotten this pool_stream (it remembers only the latest), and a block may be in it.
+  // The thread may have forgotten this pool_stream (it remembers only the latest), which may hold a block.
   if (block* b = take_from_front(l, on, bytes)) return b;
   block* b = find(stream, want);
   if (b == nullptr) return nullptr;
@@ -182,7 +182,8 @@ block* pool_core::find_idle(std::uint64_t bytes) {
   return find_by_waiting(bytes, clean);
 }
 
-/// The last resort: returns free memory that is scattered over segments, then allocates a segment of the right size.
+/// Last resort: returns free memory that is scattered over segments to upstream, then allocates a segment of the right
+/// size.
 block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
   wait_for_streams();
   if (block* b = heap_.take_any(bytes, own)) return b;
@@ -191,7 +192,7 @@ block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
   return take_grown(bytes, own);
 }
 
-/// Takes new memory. Retries, because another thread may take it while the mutex is released. Null: no memory.
+/// Takes new memory. Retries, because another thread may take it while the mutex is released. Null if out of memory.
 block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
   for (;;) {
     const bool grown = grow(bytes, own);
@@ -201,8 +202,8 @@ block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
 }
 
 // A stream being captured, or the default stream if it synchronizes with one, cannot be queried or
-// waited for: that would break the capture. Its freed blocks stay its own. No capture may begin between
-// check and query. Waiting takes long, so it uses an event, which a later capture does not affect.
+// waited for: that would break the capture. Only that stream may reuse its freed blocks. No capture may begin
+// between check and query. Waiting takes long, so it uses an event, which a later capture does not affect.
 
 void pool_core::clean_idle_streams() {
   const captures_held_off held;
@@ -225,7 +226,7 @@ backend::event_handle pool_core::event_behind(std::uint64_t stream) noexcept {
   return backend::event_handle::null;
 }
 
-/// False: the wait failed.
+/// Waits for a stream. Returns false if the wait failed.
 bool pool_core::wait_for(std::uint64_t stream) noexcept {
   backend::device& d = device_.backend();
   const backend::beside_captures here(d);
@@ -330,11 +331,11 @@ bool pool_core::grow(std::uint64_t bytes, const zone& own) {
   return true;
 }
 
-backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at) {
+backend::device_result<segment> pool_core::grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at) {
   const without_mutex meanwhile(source_->may_call_back() ? this : nullptr, wanted);
   auto made = source_->grow(wanted, at);
   const bool refused = !made && made.error().code == status::out_of_memory;
-  // Less than a full step is better than nothing.
+  // A segment smaller than the growth step is better than none.
   return refused && least != wanted ? source_->grow(least, at) : std::move(made);
 }
 
@@ -350,7 +351,7 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
   try {
     f = front_here();
   } catch (const std::bad_alloc&) {
-    // Without a front, directly to the heap.
+    // Out of memory for a front: free directly to the heap.
   }
   const std::lock_guard lock(mutex_);
   count(f, *b, -1);
@@ -364,7 +365,7 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
       if (bin.room != 0 && b->bytes <= l.room_bytes) return push(l, bin, b);
     }
   } catch (const std::bad_alloc&) {
-    // Without a pool_stream, directly to the heap.
+    // Out of memory for a pool_stream: free directly to the heap.
   }
   heap_.give(b, to);
 }
@@ -374,7 +375,7 @@ zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
   try {
     return heap_.zone_of(stream);
   } catch (const std::bad_alloc&) {
-    // No memory to remember the stream: wait for it, so that the block is free for every stream.
+    // There is no memory for a zone of the stream: wait for the stream, so that the block is free for every stream.
     return wait_for(stream) ? heap_.clean() : withheld();
   }
 }
@@ -424,7 +425,7 @@ std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation
   std::uint64_t bytes = 0;
   const auto segments = heap_.release(keep_bytes);
   if (!segments.empty()) {
-    // Keep the source alive: another thread may close the pool before this has the mutex again.
+    // Keep the source alive: another thread may close the pool before this one has the mutex again.
     const std::shared_ptr<growth> source = source_;
     const without_mutex meanwhile(source->may_call_back() ? this : nullptr, 0);
     for (const segment& s : segments) {
@@ -467,7 +468,7 @@ void pool_core::finish_closing() noexcept {
 
 // --- statistics --------------------------------------------------------------------------------------------
 
-/// The sum over all fronts while other threads run, so not from a single moment.
+/// The sum over all fronts while other threads run, so approximate: not from a single moment.
 std::uint64_t pool_core::used_about() const noexcept {
   std::int64_t used = gone_.used;
   for (const auto& f : fronts_) used += f->used.load(std::memory_order_relaxed);

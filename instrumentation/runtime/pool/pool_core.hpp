@@ -17,7 +17,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
 // The implementation of a pool: the heap, the threads' fronts, and how blocks move between them. Internal.
-// A thread that has a front keeps its pool_core alive, so pools and threads may end in any order.
+// A thread's front keeps its pool_core alive, so pools and threads may end in any order.
 
 namespace sluice::backend {
 class simulated_clock;
@@ -40,10 +40,11 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
  public:
   pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options);
 
-  // --- a hit (an allocation or free inside the thread's front): no lock, and no memory that other threads write
+  // --- a hit (an allocation or free inside the thread's front): takes no lock and accesses no memory that other
+  // threads write
 
-  /// The pool_stream (a front's part for one stream) that the calling thread remembers for this hash. It may belong to
-  /// another stream with the same hash. Null if none is remembered, or if the host can access the pool's memory.
+  /// The pool_stream (a front's part for one stream) that the calling thread used last for this hash. It may belong to
+  /// another stream with the same hash. Null if there is none, or if the host can access the pool's memory.
   [[nodiscard]] SLUICE_INLINE pool_stream* pool_stream_by_hash(unsigned hash) const noexcept {
     const pool_stream_entry& here = pool_streams_here[hash ^ hash_];
     if (here.core != this) [[unlikely]]
@@ -55,7 +56,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return pool_stream_by_hash(stream_ref::hash_of(stream));
   }
 
-  /// Takes a block for `bytes` > 0 from `own`, the thread's pool_stream. Null: none fits, or `own` is not `stream`'s.
+  /// Takes a block for `bytes` > 0 from `own`, the thread's pool_stream. Null if no block fits or `own` belongs to
+  /// another stream.
   [[nodiscard]] SLUICE_INLINE block* take_from_front(pool_stream* own, std::uint64_t stream,
                                                      std::uint64_t bytes) noexcept {
     if (own == nullptr) [[unlikely]]
@@ -82,7 +84,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   }
 
   /// Puts a used block that no graph holds, and that was freed on `stream`, into `own`, the calling
-  /// thread's pool_stream. False: there is no space, or the pool_stream is of another stream.
+  /// thread's pool_stream. Returns false if there is no space or `own` belongs to another stream.
   [[nodiscard]] SLUICE_INLINE bool keep(pool_stream* own, std::uint64_t stream, block* b) noexcept {
     const std::size_t at = b->bin;
     if (own == nullptr || at >= pool_stream_classes) [[unlikely]]
@@ -102,14 +104,14 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return room;
   }
 
-  /// The allocated block at this address; null: there is none. Takes the lock only if the first look finds nothing.
+  /// The allocated block at this address, or null. Takes the lock only if the lock-free search finds nothing.
   [[nodiscard]] SLUICE_INLINE block* used_block(const void* address) noexcept {
     block* b = heap_.find(reinterpret_cast<std::uint64_t>(address));
     if (b == nullptr) [[unlikely]]
       b = look_again(address);
     return b != nullptr && b->is_callers() ? b : nullptr;
   }
-  /// Finds an allocated block that no graph holds, with one probe of the hash table. After null, call `used_block`.
+  /// Finds an allocated block that no graph holds, with one probe of the hash table. If null, call `used_block`.
   [[nodiscard]] SLUICE_INLINE block* used_block_at_once(const void* address) const noexcept {
     block* b = heap_.find_at_once(reinterpret_cast<std::uint64_t>(address));
     return b != nullptr && b->state.load(std::memory_order_acquire) == block_state::used ? b : nullptr;
@@ -117,24 +119,26 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   // --- the functions below take the mutex
 
-  /// Allocates `bytes` > 0 if `take_from_front` found no block. Null: there is no memory. Throws error if the device fails.
+  /// Allocates `bytes` > 0 after `take_from_front` failed. Null if out of memory. Throws error if the device fails.
   [[nodiscard]] block* allocate(const stream_ref& stream, std::uint64_t bytes);
   /// Frees a used block on `stream` after `keep` has refused it.
   void give_back(std::uint64_t stream, block* b) noexcept;
 
   /// Allocates on a stream that is being captured.
   [[nodiscard]] block* allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes);
-  /// Frees a block in a capture, or (if `capture` is null) a block that a graph held a moment ago.
+  /// Frees a block in a capture, or (if `capture` is null) a block that a graph held when the caller checked.
   void give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream, block* b) noexcept;
 
   [[nodiscard]] pool_stats stats();
   void reset_peaks() noexcept;
   std::uint64_t trim(std::uint64_t keep_bytes);
   void set_limit(std::uint64_t bytes) noexcept;
-  /// Takes memory for `bytes` from upstream in advance. False: there is no memory. Throws error if the device fails.
+  /// Takes memory for `bytes` from upstream in advance. Returns false if there is not enough memory. Throws error if
+  /// the device fails.
   [[nodiscard]] bool reserve(std::uint64_t bytes);
   void retire(std::uint64_t stream) noexcept;
-  /// Frees a used block that may still be in use on the device. It is not reused until the device has been waited for.
+  /// Frees a used block that the device may still use. The block is not reused until the pool has waited for the
+  /// device.
   void withhold(block* b) noexcept;
   /// Waits for the streams that use freed blocks, then returns all free memory. The pool must not be used afterwards.
   void close() noexcept;
@@ -144,7 +148,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Writes the pool and its used blocks into the recording.
   void announce() noexcept;
   void define() noexcept;
-  /// All used blocks at one moment; nullopt: the limit was reached before. Throws std::bad_alloc.
+  /// All used blocks at one moment; nullopt if the limit was reached first. Throws std::bad_alloc.
   [[nodiscard]] std::optional<pool_live_set> live_set(const look_limit& limit);
   /// Records an allocation. Called by the allocating thread before any other thread can
   /// know the address. `begin` is the time at which the call began; 0: the same as its end.
@@ -178,7 +182,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   static constexpr std::uint64_t no_stream = ~std::uint64_t{0};
 
-  // Fronts of threads.
+  // Fronts.
   /// The calling thread's front; null while the thread is ending.
   [[nodiscard]] front* front_here();
   [[nodiscard]] pool_stream& pool_stream_of(front& f, std::uint64_t stream);
@@ -192,7 +196,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* look_again(const void* address) noexcept;
 
   // Captures.
-  /// True if the stream cannot be queried or waited for now. Cannot change while a `captures_held_off` exists.
+  /// True if the stream cannot be queried or waited for now. The result cannot change while a `captures_held_off`
+  /// exists.
   [[nodiscard]] bool is_out_of_reach(std::uint64_t stream) const noexcept;
   [[nodiscard]] capture_arena& arena_of(active_capture& capture);
   void release_arena(std::uint64_t capture) noexcept;
@@ -210,7 +215,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* find_idle(std::uint64_t bytes);
   [[nodiscard]] block* find_by_waiting(std::uint64_t bytes, zone& own);
   void clean_idle_streams();
-  /// An event after all work now enqueued on the stream. Null: the stream is out of reach, or the device has failed.
+  /// An event after all work now enqueued on the stream. Null if the stream is out of reach or the device has failed.
   [[nodiscard]] backend::event_handle event_behind(std::uint64_t stream) noexcept;
   [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
   void wait_without_mutex(const std::vector<zone*>& zones) noexcept;
@@ -218,7 +223,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
   [[nodiscard]] block* take_grown(std::uint64_t bytes, zone& own);
-  [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at);
+  [[nodiscard]] backend::device_result<segment> grow_between(std::uint64_t least, std::uint64_t wanted,
+                                                             std::uint64_t at);
   void steal(const stream_ref& stream);
   struct without_mutex;
   /// Returns segments to upstream; releases the mutex meanwhile if that may call back into the pool.
@@ -236,8 +242,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   device_ref device_;
   memory_space space_;
-  /// True if the host can access the memory. The host writes at once, without regard to streams, so a block is
-  /// reused only when all work on it is done. Fronts do not check that, so they keep nothing in such a pool.
+  /// True if the host can access the memory. The host writes immediately, without regard to streams, so a block
+  /// is reused only when all work on it is done. Fronts do not check that, so they keep nothing in such a pool.
   bool host_reachable_;
   pool_options options_;
   std::uint64_t front_bytes_;
@@ -252,7 +258,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   std::shared_ptr<growth> source_;
   pool_heap heap_;
   std::vector<std::unique_ptr<front>> fronts_;
-  front_counts gone_;                                               // counts of threads that have ended
+  front_counts gone_;                                               // summed counts of threads that have ended
   std::map<std::uint64_t, std::unique_ptr<capture_arena>> arenas_;  // by capture id
   std::uint64_t peak_taken_ = 0, peak_reserved_ = 0;
   mutable std::uint64_t recorded_used_ = 0;

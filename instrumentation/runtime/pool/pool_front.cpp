@@ -41,7 +41,7 @@ bool claim::take(GiveUp&& give_up) noexcept {
   for (const auto& f : fronts_) f->set_claimed(true, std::memory_order_seq_cst);
   barrier_in_all_threads();
   for (const auto& f : fronts_) {
-    // A hit takes tens of instructions. This only takes long if the owner is preempted.
+    // A hit takes tens of instructions, so this takes long only if the owner is preempted.
     for (int turns = 0; f->sequence.load(std::memory_order_acquire) % 2 != 0; ++turns) {
       if (turns <= 1000) continue;
       if (give_up()) return false;

@@ -14,11 +14,12 @@
 
 // The front: a thread's own part of a pool. It holds free blocks that the thread takes and
 // returns without a lock and without writing to cache lines that other threads write. Internal.
+//
 // The holder of the pool's mutex may claim fronts, to empty them or to read all of them at one
 // moment. The owner of a front announces itself by a plain store and then checks for a claim; the
-// claimer issues a barrier in all running threads of the process (membarrier(2)), so that both
-// see the other's store and only the rare side pays. This is the asymmetric form of Dekker's
-// exclusion, as in biased locks. If the kernel lacks that barrier, the owner uses a fence.
+// claimer issues a barrier in all running threads of the process (membarrier(2)). So each side sees
+// the other's store, and only the rarely running side pays for that. This is the asymmetric form of
+// Dekker's exclusion, as in biased locks. If the kernel lacks that barrier, the owner uses a fence.
 
 namespace sluice::runtime::pooling {
 
@@ -32,17 +33,17 @@ inline constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t largest_kept = std::uint64_t{256} << 20;
 inline constexpr std::size_t pool_stream_classes = class_of(largest_kept / granule) + 1;
 
-/// The number of free blocks that a pool_stream keeps of one size: 512 KiB in total, but at least 4 and at most 64.
-[[nodiscard]] constexpr std::uint32_t most_kept(std::uint64_t bytes) noexcept {
+/// The number of free blocks of one size that a pool_stream keeps: 512 KiB in total, but at least 4 and at most 64.
+[[nodiscard]] constexpr std::uint32_t max_kept(std::uint64_t bytes) noexcept {
   const std::uint64_t count = (std::uint64_t{512} << 10) / bytes;
   return static_cast<std::uint32_t>(count < 4 ? 4 : count > 64 ? 64 : count);
 }
 
-/// The result of `most_kept` for each size class.
-inline constexpr auto most_of_class = [] {
+/// The result of `max_kept` for each size class.
+inline constexpr auto max_of_class = [] {
   std::array<std::uint8_t, pool_stream_classes> most{};
   for (std::uint64_t granules = 1; granules <= largest_kept / granule;) {
-    most[class_of(granules)] = static_cast<std::uint8_t>(most_kept(granules * granule));
+    most[class_of(granules)] = static_cast<std::uint8_t>(max_kept(granules * granule));
     granules = round_to_class(granules + 1);
   }
   return most;
@@ -63,13 +64,13 @@ struct pool_stream {
     std::uint32_t refill = 1;  ///< number of blocks to fetch from the heap at the next miss; doubles
   };
 
-  pool_stream(front& of, std::uint64_t most_bytes) noexcept : owner(&of), room_bytes(most_bytes) {
-    for (std::size_t at = 0; at < pool_stream_classes; ++at) bins[at].room = most_of_class[at];
+  pool_stream(front& of, std::uint64_t max_bytes) noexcept : owner(&of), room_bytes(max_bytes) {
+    for (std::size_t at = 0; at < pool_stream_classes; ++at) bins[at].room = max_of_class[at];
   }
 
   front* owner;
   std::atomic<std::uint64_t> stream{0};  ///< written under a claim, or by the owner with the pool's mutex held
-  bool in_use = false;                   ///< false: its stream is gone, so another stream may use this
+  bool in_use = false;                   ///< false if its stream was destroyed: another stream may use this object
   std::uint64_t room_bytes;              ///< bytes that still fit
 
   pool_stream_names names;  ///< used only by the owner
@@ -81,7 +82,7 @@ struct pool_stream {
   std::array<bin, pool_stream_classes + 1> bins{};  ///< the extra bin always stays empty
 };
 
-/// True if the kernel has a barrier for all threads (membarrier). Determined once, before the first front is made.
+/// True if the kernel has a barrier for all threads (membarrier). Determined once, before the first front is created.
 extern const bool barrier_for_all;
 
 /// The bin for a block of `bytes` > 0. Sizes that are not kept return `pool_stream_classes`, the bin that stays empty.
@@ -110,7 +111,8 @@ struct alignas(128) front {
 
   std::vector<std::unique_ptr<pool_stream>> pool_streams;  ///< modified and iterated only under the pool's mutex
 
-  /// Called by the owner to begin a hit; pass `before` to `leave`. False: the front is claimed and must not be touched.
+  /// Called by the owner to begin a hit; pass `before` to `leave`. Returns false if the front is claimed: then do not
+  /// access it.
   [[nodiscard]] SLUICE_INLINE bool enter(std::uint64_t& before) noexcept {
     before = sequence.load(std::memory_order_relaxed);
     sequence.store(2 * before + 1, std::memory_order_relaxed);  // Odd, and larger than before, in one instruction.
@@ -126,18 +128,18 @@ struct alignas(128) front {
   SLUICE_INLINE void leave(std::uint64_t before) noexcept { sequence.store(before + 2, std::memory_order_release); }
   /// Counts an allocated block. Call inside a hit, or with the pool's mutex held.
   SLUICE_INLINE void count_given(std::uint64_t bytes, std::uint64_t asked) noexcept {
-    collector::add_alone(used, static_cast<std::int64_t>(bytes));
-    collector::add_alone(requested, static_cast<std::int64_t>(asked));
-    collector::add_alone(blocks, 1);
+    ring::add_alone(used, static_cast<std::int64_t>(bytes));
+    ring::add_alone(requested, static_cast<std::int64_t>(asked));
+    ring::add_alone(blocks, 1);
     const std::int64_t now = used.load(std::memory_order_relaxed);
     if (now > peak.load(std::memory_order_relaxed)) [[unlikely]]
       peak.store(now, std::memory_order_relaxed);
   }
   /// Counts a freed block. Call inside a hit, or with the pool's mutex held.
   SLUICE_INLINE void count_returned(std::uint64_t bytes, std::uint64_t asked) noexcept {
-    collector::take_alone(used, static_cast<std::int64_t>(bytes));
-    collector::take_alone(requested, static_cast<std::int64_t>(asked));
-    collector::take_alone(blocks, 1);
+    ring::take_alone(used, static_cast<std::int64_t>(bytes));
+    ring::take_alone(requested, static_cast<std::int64_t>(asked));
+    ring::take_alone(blocks, 1);
   }
   [[nodiscard]] front_counts counts() const noexcept {
     return {used.load(std::memory_order_relaxed), requested.load(std::memory_order_relaxed),
@@ -152,17 +154,17 @@ struct alignas(128) front {
   }
 };
 
-/// Keeps the owners out of their fronts (claims these) during its lifetime. The pool's mutex must be held all the time.
+/// Claims fronts, which keeps their owners out, during its lifetime. The pool's mutex must be held throughout.
 class claim {
  public:
   explicit claim(std::span<const std::unique_ptr<front>> fronts) noexcept;
-  /// Waits only until the limit is reached for the owners to leave their fronts.
+  /// Waits for the owners to leave their fronts, at most until the limit is reached.
   claim(std::span<const std::unique_ptr<front>> fronts, const look_limit& limit) noexcept;
   ~claim();
   claim(const claim&) = delete;
   claim& operator=(const claim&) = delete;
 
-  /// False: the limit was reached before all owners had left their fronts.
+  /// False if the limit was reached before all owners had left their fronts.
   [[nodiscard]] bool held() const noexcept { return held_; }
 
  private:
@@ -173,8 +175,8 @@ class claim {
   bool held_;
 };
 
-/// Adds up the counts of all fronts in `sum`. True if they are from one moment, that is, if no owner began or ended a
-/// hit meanwhile. The pool's mutex must be held.
+/// Adds up the counts of all fronts in `sum`. Returns true if the counts are from one moment, because no owner began or
+/// ended a hit meanwhile. The pool's mutex must be held.
 [[nodiscard]] bool collect(std::span<const std::unique_ptr<front>> fronts, front_counts& sum) noexcept;
 
 /// The pool_streams that the calling thread used last, in a table indexed by

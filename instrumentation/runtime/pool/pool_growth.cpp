@@ -22,7 +22,7 @@ growth_from_upstream::growth_from_upstream(resource_ptr upstream) : upstream_(st
                    dynamic_cast<const managed_memory_resource*>(from) == nullptr;
 }
 
-backend::outcome<segment> growth_from_upstream::grow(std::uint64_t bytes, std::uint64_t /*at*/) {
+backend::device_result<segment> growth_from_upstream::grow(std::uint64_t bytes, std::uint64_t /*at*/) {
   try {
     void* address = upstream_->allocate_sync(bytes);
     return segment{number(address), bytes, upstream_->device().backend().trace_address(address), false};
@@ -37,15 +37,16 @@ void growth_from_upstream::shrink(const segment& s) noexcept {
 
 // --- mapped ------------------------------------------------------------------------------------------------
 
-backend::outcome<std::unique_ptr<growth>> growth_by_mapping::open(const device_ref& device, std::uint64_t most_bytes) {
+backend::device_result<std::unique_ptr<growth>> growth_by_mapping::open(const device_ref& device,
+                                                                        std::uint64_t max_bytes) {
   backend::device& d = device.backend();
   if (!d.description().features.virtual_memory) {
     return backend::fail(status::not_supported, "growth_by_mapping", std::string(device.name()));
   }
   const auto step = d.virtual_granularity();
   if (!step) return tl::unexpected(step.error());
-  // Freed segments leave holes of odd sizes. Spare addresses, which cost nothing, allow for them.
-  const std::uint64_t bytes = (most_bytes + most_bytes / 4 + *step - 1) / *step * *step;
+  // Freed segments leave holes of odd sizes. Spare addresses, which cost nothing, make up for them.
+  const std::uint64_t bytes = (max_bytes + max_bytes / 4 + *step - 1) / *step * *step;
   const auto address = d.reserve_addresses(bytes, 0);
   if (!address) return tl::unexpected(address.error());
   return std::unique_ptr<growth>(new growth_by_mapping(device, number(*address), bytes, *step));
@@ -66,11 +67,11 @@ std::uint64_t growth_by_mapping::next_address(std::uint64_t bytes) const noexcep
   return at;
 }
 
-backend::outcome<segment> growth_by_mapping::grow(std::uint64_t bytes, std::uint64_t at) {
+backend::device_result<segment> growth_by_mapping::grow(std::uint64_t bytes, std::uint64_t at) {
   backend::device& d = device_.backend();
   if (bytes > bytes_ || at + bytes > address_ + bytes_) {
     return backend::fail(status::out_of_memory, "pool growth",
-                         fmt::format("{} bytes: the pool's addresses are used up", bytes));
+                         fmt::format("{} bytes: the pool's address range is exhausted", bytes));
   }
   const auto physical = d.create_physical(bytes);
   if (!physical) return tl::unexpected(physical.error());

@@ -4,11 +4,11 @@
 #include <map>
 #include <memory>
 
-#include "instrumentation/backend/outcome.hpp"
+#include "instrumentation/backend/device_result.hpp"
 #include "instrumentation/runtime/memory_resource.hpp"
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 
-// Sources of a pool's memory. Internal. Called under the pool's mutex, except if `may_call_back`.
+// Sources of a pool's memory. Internal. Called with the pool's mutex held, except if `may_call_back` returns true.
 
 namespace sluice::runtime::pooling {
 
@@ -17,16 +17,17 @@ class growth {
   virtual ~growth() = default;
   /// Segment sizes are multiples of this, in bytes.
   [[nodiscard]] virtual std::uint64_t step() const noexcept = 0;
-  /// True if it can grow on a thread that captures a stream. Then it makes no driver call that waits for a stream.
+  /// True if `grow` may be called on a thread that is capturing a stream, because it makes no driver call that waits
+  /// for a stream.
   [[nodiscard]] virtual bool grows_in_captures() const noexcept { return false; }
   /// True if grow and shrink may call user code that uses the pool. The pool releases its mutex for these calls.
   [[nodiscard]] virtual bool may_call_back() const noexcept { return false; }
-  /// The address for a new segment of up to `bytes`, adjacent to existing memory; 0: segments are not joined.
+  /// The address for a new segment of up to `bytes`, adjacent to existing memory; 0 if segments are not adjacent.
   [[nodiscard]] virtual std::uint64_t next_address(std::uint64_t /*bytes*/) const noexcept { return 0; }
   /// Allocates a segment of `bytes` (a multiple of `step`) at the address
   /// from `next_address`. Fails with out_of_memory if there is no memory.
-  [[nodiscard]] virtual backend::outcome<segment> grow(std::uint64_t bytes, std::uint64_t at) = 0;
-  /// Frees a segment. No work may use it any more.
+  [[nodiscard]] virtual backend::device_result<segment> grow(std::uint64_t bytes, std::uint64_t at) = 0;
+  /// Frees a segment, which no work may still use.
   virtual void shrink(const segment& s) noexcept = 0;
 };
 
@@ -36,7 +37,7 @@ class growth_from_upstream final : public growth {
   explicit growth_from_upstream(resource_ptr upstream);
   [[nodiscard]] bool may_call_back() const noexcept override { return may_call_back_; }
   [[nodiscard]] std::uint64_t step() const noexcept override { return granule; }
-  [[nodiscard]] backend::outcome<segment> grow(std::uint64_t bytes, std::uint64_t at) override;
+  [[nodiscard]] backend::device_result<segment> grow(std::uint64_t bytes, std::uint64_t at) override;
   void shrink(const segment& s) noexcept override;
 
  private:
@@ -49,15 +50,15 @@ class growth_from_upstream final : public growth {
 /// is from PyTorch's expandable segments and from GMLake (Guo et al., ASPLOS 2024).
 class growth_by_mapping final : public growth {
  public:
-  /// Reserves addresses for `most_bytes`. Fails with unavailable or not_supported if the device cannot do this.
-  [[nodiscard]] static backend::outcome<std::unique_ptr<growth>> open(const device_ref& device,
-                                                                      std::uint64_t most_bytes);
+  /// Reserves addresses for `max_bytes`. Fails with unavailable or not_supported if the device cannot do this.
+  [[nodiscard]] static backend::device_result<std::unique_ptr<growth>> open(const device_ref& device,
+                                                                            std::uint64_t max_bytes);
   ~growth_by_mapping() override;
 
   [[nodiscard]] std::uint64_t step() const noexcept override { return step_; }
   [[nodiscard]] bool grows_in_captures() const noexcept override { return true; }
   [[nodiscard]] std::uint64_t next_address(std::uint64_t bytes) const noexcept override;
-  [[nodiscard]] backend::outcome<segment> grow(std::uint64_t bytes, std::uint64_t at) override;
+  [[nodiscard]] backend::device_result<segment> grow(std::uint64_t bytes, std::uint64_t at) override;
   void shrink(const segment& s) noexcept override;
 
  private:

@@ -19,9 +19,9 @@ void place(block& b, std::uint64_t address) { b.address.store(address, std::memo
 
 }  // namespace
 
-// --- blocks and where they begin ---------------------------------------------------------------------------
+// --- blocks and their addresses ----------------------------------------------------------------------------
 
-/// Reserves the three blocks that one operation may need, so that none fails half way.
+/// Reserves the three blocks that one operation may need, so that no operation fails halfway.
 void pool_heap::make_room() {
   index_.reserve();
   if (spares_ >= 3) return;
@@ -146,7 +146,8 @@ block* pool_heap::take_any(std::uint64_t bytes, zone& from) {
   return fit == nullptr ? nullptr : split(fit, bytes);
 }
 
-/// Merges `b` (in a zone, but in no list) with free neighbors in its zone. The result is in no list either.
+/// Merges `b`, which is in a zone but not in a list, with free neighbors in its zone. The result is not in a list
+/// either.
 block* pool_heap::join(block* b) noexcept {
   const auto joins = [&](const block* other) {
     return other != nullptr && other->state.load(std::memory_order_relaxed) == block_state::free &&
@@ -195,7 +196,7 @@ void pool_heap::put(block* b, zone& to) noexcept {
 
 void pool_heap::retag(zone& from, zone& to) noexcept {
   if (&from == &to) return;
-  // First remove all of them, so that neighbors merge in any order.
+  // First remove all blocks from their lists, so that neighbors merge in any order.
   block* moving = nullptr;
   for (std::size_t word = 0; word < from.filled.size(); ++word) {
     while (from.filled[word] != 0) {
@@ -304,7 +305,7 @@ const block* pool_heap::free_before(std::uint64_t address, const zone& of) const
   return free && (last->home == &of || last->home == zones_.front().get()) ? last : nullptr;
 }
 
-/// Removes segment `s`, which lies inside the free block `b`. The rest of the block stays.
+/// Removes segment `s`, which is inside the free block `b`. The rest of the block stays.
 void pool_heap::cut(block* b, const segment& s) {
   zone& home = *b->home;
   const std::uint64_t end = s.address + s.bytes;

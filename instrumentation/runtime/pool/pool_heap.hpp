@@ -25,7 +25,7 @@ inline constexpr std::uint64_t granule = 512;
 inline constexpr unsigned step_bits = 3;
 inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
 
-/// The class of a size in granules: exact below 16 granules, then eight classes per power of two. O(1).
+/// The class of a size in granules: one class per size below 16, then eight classes per power of two. O(1).
 [[nodiscard]] constexpr std::size_t class_of(std::uint64_t granules) noexcept {
   // Setting this bit makes small sizes work without a special case.
   const unsigned top = 63u - static_cast<unsigned>(__builtin_clzll(granules | (1u << step_bits)));
@@ -33,7 +33,8 @@ inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
   return (static_cast<std::size_t>(shift) << step_bits) + static_cast<std::size_t>(granules >> shift);
 }
 
-/// The smallest size in granules that starts a class and is at least this size. Every block of that class can hold it.
+/// The smallest size in granules that starts a class and is at least `granules`. So every block of that class has at
+/// least `granules`.
 [[nodiscard]] constexpr std::uint64_t round_to_class(std::uint64_t granules) noexcept {
   if (granules < (1u << step_bits)) return granules;
   const unsigned top = 63u - static_cast<unsigned>(__builtin_clzll(granules));
@@ -57,15 +58,15 @@ enum class block_state : std::uint8_t {
   held,    ///< allocated, and part of a captured graph: it has an arena
 };
 
-/// A range of a segment. Blocks are owned by the heap and freed only with it, so a stale
-/// pointer to one can still be read. A hit in a front touches only the first cache line.
+/// A range of a segment. The heap owns its blocks and frees them only with itself, so a stale
+/// pointer to a block can still be read. A hit in a front touches only the first cache line.
 struct alignas(64) block {
   std::atomic<std::uint64_t> address{0};
   std::uint64_t bytes = 0;          ///< a multiple of the granule
   std::uint64_t requested = 0;      ///< size that the caller requested, while allocated
   block* next = nullptr;            ///< next block in its current list
   std::uint64_t trace_address = 0;  ///< the address used in recordings
-  std::uint64_t parent = 0;         ///< address of its segment in recordings; 0: found by address
+  std::uint64_t parent = 0;         ///< address of its segment in recordings; 0: the writer finds it by address
   /// The arena of the graph that holds the block. Set under the pool's mutex; may become null during a caller's free.
   std::atomic<void*> arena{nullptr};
   std::uint32_t recorded = 0;  ///< number of the recording that contains this block
@@ -73,10 +74,10 @@ struct alignas(64) block {
   std::atomic<block_state> state{block_state::free};
 
   // Used only by the heap.
-  block* previous = nullptr;  ///< in its free list
+  block* previous = nullptr;  ///< previous block in its free list
   block* before = nullptr;    ///< neighbors by address, in continuous memory
   block* after = nullptr;
-  zone* home = nullptr;       ///< free: the zone that lists it; held by a graph: the zone it will go to
+  zone* home = nullptr;       ///< for a free block, its zone; for a block held by a graph, its later zone
   std::int64_t freed_at = 0;  ///< time on a simulated device's clock; 0 on other devices
   block* next_spare = nullptr;
 
@@ -86,12 +87,13 @@ struct alignas(64) block {
   [[nodiscard]] bool is_callers() const noexcept { return state.load(std::memory_order_relaxed) >= block_state::used; }
 };
 
-/// The free blocks that one stream may take immediately (the heap's first zone: blocks for every stream), by size.
+/// The free blocks that one stream may take immediately, in lists by size. The heap's first zone has the blocks that
+/// every stream may take.
 struct zone {
   std::uint64_t stream = 0;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
-  std::uint64_t held = 0;  ///< number of blocks that graphs hold and that will come here afterwards
+  std::uint64_t held = 0;  ///< number of blocks that graphs hold and that will return to this zone
   std::array<std::uint64_t, (size_classes + 63) / 64> filled{};  ///< one bit per list: not empty
   std::array<block*, size_classes> lists{};
 };
@@ -101,8 +103,8 @@ struct segment {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t trace_address = 0;
-  /// True if it can join adjacent continuous segments: blocks may extend over
-  /// several of them. It can still be freed while its neighbors are in use.
+  /// True if the segment can be joined with adjacent continuous segments: blocks may extend over
+  /// several of them. The segment can still be freed while its neighbors are in use.
   bool continuous = false;
 };
 
@@ -113,7 +115,7 @@ class pool_heap {
   pool_heap(const pool_heap&) = delete;
   pool_heap& operator=(const pool_heap&) = delete;
 
-  /// Rounds `bytes` up to a block size, at least one granule. On overflow, the largest multiple of the granule.
+  /// Rounds `bytes` up to a block size, at least one granule. On overflow, returns the largest multiple of the granule.
   [[nodiscard]] static constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept {
     const std::uint64_t rounded = (bytes + granule - 1) & ~(granule - 1);
     if (rounded < bytes) return ~std::uint64_t{0} & ~(granule - 1);
@@ -125,7 +127,7 @@ class pool_heap {
   void add(const segment& s) { add(s, clean()); }
   void add(const segment& s, zone& home);
 
-  /// The zone of a stream. Made if it does not exist. O(log zones).
+  /// The zone of a stream. Created if it does not exist. O(log zones).
   [[nodiscard]] zone& zone_of(std::uint64_t stream);
   /// The number of free bytes in a stream's zone; 0 if it has no zone. O(log zones).
   [[nodiscard]] std::uint64_t bytes_of(std::uint64_t stream) const noexcept {
@@ -140,23 +142,24 @@ class pool_heap {
   void forget_zone(std::uint64_t stream) noexcept;
 
   /// Takes a block of exactly `bytes` (a multiple of the granule) from `from` or from the clean zone, whichever
-  /// fits better. The rest is split off and stays there. Null if no list surely has a fitting block. O(1).
+  /// fits better. The rest is split off and stays in that zone. Null if no list is sure to have a fitting block. O(1).
   [[nodiscard]] block* take(std::uint64_t bytes, zone& from);
-  /// Takes a block like `take`, but also searches a list whose blocks may be too small. Null: none fits. O(list).
+  /// Takes a block like `take`, but also searches a list whose blocks may be too small. Null if no block fits. O(list
+  /// length).
   [[nodiscard]] block* take_any(std::uint64_t bytes, zone& from);
   /// Frees a block into the zone `to`, and merges it with free neighbors of the same zone. O(1).
   void give(block* b, zone& to) noexcept;
   /// Moves all free blocks of `from` to `to`. O(blocks of `from`).
   void retag(zone& from, zone& to) noexcept;
 
-  /// The block that begins at `address`, in any state; null: there is none. Any thread may call
+  /// The block that begins at `address`, in any state, or null. Any thread may call
   /// this without a lock; a null result must then be confirmed with the owner's lock held. O(1).
   [[nodiscard]] block* find(std::uint64_t address) const noexcept { return index_.find(address); }
-  /// Finds a block as `find` does, but with a single probe of the hash table. After null, call `find`.
+  /// Finds a block as `find` does, but with a single probe of the hash table. If null, call `find`.
   [[nodiscard]] block* find_at_once(std::uint64_t address) const noexcept { return index_.find_at_once(address); }
 
   /// The free block, in the clean zone or in `of`, that ends at `address`, where
-  /// a run of continuous segments ends. Null: there is none. O(log segments).
+  /// a run of continuous segments ends, or null. O(log segments).
   [[nodiscard]] const block* free_before(std::uint64_t address, const zone& of) const noexcept;
 
   /// Removes segments that are completely free in the clean zone, highest address

@@ -12,8 +12,8 @@
 namespace sluice::runtime::pooling {
 
 /// A hash table of blocks by address, with linear probing. One thread at a time may modify it; any thread may
-/// search without a lock. A block found is always right. But a search may miss an entry that is being moved, so
-/// "not found" must be confirmed while nobody modifies the table. Expected O(1). `Block` has an atomic `address`.
+/// search without a lock. A block that is found is always right. But a search may miss an entry that is being moved, so
+/// "not found" must be confirmed while no thread modifies the table. Expected O(1). `Block` has an atomic `address`.
 template <class Block>
 class block_index {
  public:
@@ -26,7 +26,7 @@ class block_index {
       if (b == nullptr || b->address.load(std::memory_order_relaxed) == address) return b;
     }
   }
-  /// Finds a block with a single probe of the hash table, which is usually enough. After null, call `find`.
+  /// Finds a block with a single probe of the hash table, which is usually enough. If null, call `find`.
   [[nodiscard]] Block* find_at_once(std::uint64_t address) const noexcept {
     const table& t = *current_.load(std::memory_order_acquire);
     Block* b = t.slots[t.place_of(address)].load(std::memory_order_acquire);
@@ -96,7 +96,7 @@ class block_index {
   }
 
   std::atomic<table*> current_{nullptr};
-  // Old tables are kept, because other threads may be reading them. All together they are as large as the current one.
+  // Old tables are kept, because other threads may be reading them. Together they are as large as the current one.
   std::vector<std::unique_ptr<table>> tables_;
   std::size_t size_ = 0;
 };

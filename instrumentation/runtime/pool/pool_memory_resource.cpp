@@ -20,7 +20,7 @@ namespace {
 std::uint64_t bytes_of(double fraction, const device_ref& device) {
   if (!(fraction >= 0 && fraction <= 1)) {
     throw error({status::invalid_value, 0, "pool_memory_resource",
-                 fmt::format("limit_fraction {}: expected 0 (no limit) to 1 (all of the device)", fraction)});
+                 fmt::format("limit_fraction {}: expected 0 (no limit) to 1 (the whole device)", fraction)});
   }
   return static_cast<std::uint64_t>(fraction * static_cast<double>(device.description().memory_bytes));
 }
@@ -32,11 +32,11 @@ pool_options with_limit(pool_options options, const device_ref& device) {
   return options;
 }
 
-/// Mapped growth, if it is possible and not ruled out by the options; null: use upstream.
+/// Mapped growth if it is possible and not excluded by the options; null: use upstream.
 std::unique_ptr<pooling::growth> mapped_growth(const resource_ptr& upstream, const pool_options& options) {
   if (options.ipc_capable || dynamic_cast<const device_memory_resource*>(upstream.get()) == nullptr) return nullptr;
   const device_ref& device = upstream->device();
-  // Reserves for the whole device: the limit may be raised later, and addresses cost nothing.
+  // Reserves addresses for the whole device's memory, because the limit may be raised later and addresses cost nothing.
   auto made = pooling::growth_by_mapping::open(device, device.description().memory_bytes);
   // Mapped pieces have at least 2 MiB; pools with smaller steps or limits use upstream blocks.
   constexpr std::uint64_t steps_in_limit = 16;
@@ -55,7 +55,7 @@ pool_memory_resource::pool_memory_resource(resource_ptr upstream, pool_options o
   mapping_ = source != nullptr;
   if (!mapping_) source = std::make_unique<pooling::growth_from_upstream>(upstream_);
   core_ = std::make_shared<pooling::pool_core>(device(), space(), std::move(source), std::move(chosen));
-  // Before a recording knows the pool: a pool missing in a live set counts as gone.
+  // Register before a recording knows the pool, because the writer treats a pool missing from live sets as destroyed.
   device().state()->observe(this);
   try {
     core_->define();
@@ -113,7 +113,7 @@ SLUICE_RARE void* pool_memory_resource::allocate_with_a_look(const stream_ref& s
 void pool_memory_resource::require_own(const stream_ref& stream) const {
   if (stream.device() == device()) return;
   throw error({status::invalid_value, 0, "pool_memory_resource::allocate",
-               fmt::format("a stream of {}: pool '{}' gives memory in the order of streams of its own device, {}",
+               fmt::format("the stream belongs to {}, but pool '{}' serves only streams of its device, {}",
                            stream.device().name(), name(), device().name())});
 }
 
@@ -166,14 +166,15 @@ SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, v
   return layer_log::on() ? deallocate_recorded(stream, address) : deallocate_quickly<false>(stream, address, 0);
 }
 
-/// Reads the clock first: that is when the call begins. After the look-up, it would have to wait for it.
+/// Reads the clock first, because the call begins now. If it were read after the lookup, the read would wait for the
+/// lookup.
 SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stream, void* address) noexcept {
   if (!layer_log::by_counter()) [[unlikely]]
     return deallocate_slowly(stream, address, 0);
-  return deallocate_quickly<true>(stream, address, collector::read_tsc());
+  return deallocate_quickly<true>(stream, address, ring::read_tsc());
 }
 
-/// Unusual cases: the first probe found no block, a graph holds the block, a per-thread
+/// Handles unusual cases: the first probe found no block, a graph holds the block, a per-thread
 /// stream, or a simulated device or clock. `now`: the time if recording and known, else 0.
 [[gnu::noinline]] bool pool_memory_resource::deallocate_slowly(const stream_ref& stream, void* address,
                                                                std::uint64_t now) noexcept {
@@ -190,7 +191,7 @@ SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stre
   return (!capturing() && !held && core_->keep(own, on, b)) || give_back(own, stream, b);
 }
 
-/// Frees a used block that the thread cannot simply keep. Returns true.
+/// Frees a used block that did not go into the front on the fast path. Returns true.
 SLUICE_RARE bool pool_memory_resource::give_back(pooling::pool_stream* own, const stream_ref& stream,
                                                  block* b) noexcept {
   if (!(stream.device() == device())) {
@@ -200,7 +201,7 @@ SLUICE_RARE bool pool_memory_resource::give_back(pooling::pool_stream* own, cons
     return give_back(nullptr, stream_ref(device()), b);
   }
   const std::uint64_t on = stream.identity();
-  // For blocks from before a foreign capture, the caller is responsible, so the driver need not be asked.
+  // The caller is responsible for blocks from before a foreign capture, so the driver need not be asked.
   const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
   const auto capture = held ? capture_by_anybody(stream) : capture_of(stream);
   if (capture != nullptr || held) return core_->give_back_captured(capture, on, b), true;

@@ -9,8 +9,8 @@
 #include "instrumentation/runtime/recording/layer_log.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
-// What a pool records. The shared properties of a pool_stream's blocks are sent once; a hit adds only address and
-// sizes. Used bytes follow from the blocks, so the pool's state is recorded only at growth and large changes.
+// The records of a pool. The shared properties of a pool_stream's blocks are sent once; a hit adds only address and
+// sizes. Used bytes follow from the blocks, so the pool's state is recorded only on growth and large changes.
 
 namespace sluice::runtime::pooling {
 
@@ -18,7 +18,7 @@ void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, 
 
 namespace {
 
-/// True if the pool_stream is of `stream` and the current recording knows it.
+/// True if the pool_stream belongs to `stream` and the current recording knows it.
 SLUICE_INLINE bool is_announced(const pool_stream& l, std::uint64_t stream) noexcept {
   return l.names.generation == layer_log::generation() && l.is_of(stream);
 }
@@ -41,11 +41,11 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
                                        pool_stream_names& found) const noexcept {
   const std::uint32_t generation = layer_log::generation();
   found.stream = stream.device().backend().trace_stream(stream.handle());
-  found.pool = collector::intern(options_.name.data(), options_.name.size());
+  found.pool = ring::intern(options_.name.data(), options_.name.size());
   found.pool_stream = 0;
   // If the stream has no name yet, ask again next time.
   if (!introduce || found.stream == 0) return;
-  collector::pool_stream_record pool_stream{};
+  ring::pool_stream_record pool_stream{};
   pool_stream.header.time = layer_log::now();
   pool_stream.pool = trace_key_;
   pool_stream.stream = found.stream;
@@ -54,18 +54,17 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
   pool_stream.context = static_cast<std::uint32_t>(found.stream >> 32);
   pool_stream.layer = static_cast<std::uint8_t>(trace::layer::pool);
   pool_stream.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
-  found.pool_stream = collector::introduce_pool_stream(pool_stream);
+  found.pool_stream = ring::introduce_pool_stream(pool_stream);
   found.generation = found.pool_stream != 0 ? generation : 0;
 }
 
-/// For a hit, whose pool_stream is of `stream`. Contains only the usual case, so it needs no saved registers.
+/// For hits, whose pool_stream belongs to `stream`. Contains only the usual case, so it saves no registers.
 SLUICE_HOT void* pool_core::note_taken_from_front(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
   const bool usual =
       own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
   if (usual) [[likely]] {
     b.recorded = own.names.generation;
-    collector::emit_pool_stream_alloc(collector::read_tsc(), own.names.pool_stream, b.trace_address, b.requested,
-                                      b.bytes);
+    ring::emit_pool_stream_alloc(ring::read_tsc(), own.names.pool_stream, b.trace_address, b.requested, b.bytes);
   } else {
     note_taken_in_full(own, stream, b);
   }
@@ -79,16 +78,16 @@ SLUICE_HOT void* pool_core::note_taken_from_front(const pool_stream& own, const 
   b.recorded = own.names.generation;
   const std::uint64_t now = layer_log::now();
   if ((tag | b.parent) == 0) {
-    collector::emit_pool_stream_alloc(now, own.names.pool_stream, b.trace_address, b.requested, b.bytes);
+    ring::emit_pool_stream_alloc(now, own.names.pool_stream, b.trace_address, b.requested, b.bytes);
   } else {
-    collector::emit_pool_stream_alloc(now, own.names.pool_stream, b.trace_address, b.requested, b.bytes, tag, b.parent);
+    ring::emit_pool_stream_alloc(now, own.names.pool_stream, b.trace_address, b.requested, b.bytes, tag, b.parent);
   }
 }
 
 void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept {
   const pool_stream_names keys = names(stream);
   const std::uint64_t tag = scoped_tag::current_key();
-  collector::alloc_record r{};
+  ring::alloc_record r{};
   r.header.time = layer_log::now();
   r.address = b.trace_address;
   r.bytes = b.requested;
@@ -103,25 +102,25 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   r.layer = static_cast<std::uint8_t>(trace::layer::pool);
   r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
   b.recorded = layer_log::generation();
-  collector::emit(r);
+  ring::emit(r);
 }
 
 SLUICE_HOT void pool_core::note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream,
                                       const block& b, std::uint64_t now) noexcept {
   if (!is_announced(own, on)) [[unlikely]]
     return note_freed_in_full(stream, b, now);
-  collector::emit_pool_stream_free(now, own.names.pool_stream, b.trace_address);
+  ring::emit_pool_stream_free(now, own.names.pool_stream, b.trace_address);
 }
 
 SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const block& b,
                                                std::uint64_t now) const noexcept {
-  collector::free_record r{};
+  ring::free_record r{};
   r.header.time = now;
   r.address = b.trace_address;
   r.stream = names(stream).stream;
   r.layer = static_cast<std::uint8_t>(trace::layer::pool);
   r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void pool_core::note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept {
@@ -188,22 +187,21 @@ void pool_core::refuse_free(const void* address) noexcept {
   constexpr std::size_t line_bytes = 256;
   char line[line_bytes];
   const auto end = fmt::format_to_n(line, sizeof line - 1,
-                                    "pool '{}': free of {}, where no allocated block of it begins; nothing was done",
+                                    "pool '{}': ignored a free of {}, which is not an allocated block of this pool",
                                     options_.name, fmt::ptr(address));
   *end.out = '\0';
-  collector::message(static_cast<unsigned>(trace::severity::warning), line);
+  ring::message(static_cast<unsigned>(trace::severity::warning), line);
 }
 
 void pool_core::note_withheld(std::uint64_t bytes) const noexcept {
   if (!layer_log::on()) return;
   constexpr std::size_t line_bytes = 256;
   char line[line_bytes];
-  const auto end =
-      fmt::format_to_n(line, sizeof line - 1,
-                       "pool '{}': {} free bytes are withheld, for the stream that used them could not be waited for",
-                       options_.name, bytes);
+  const auto end = fmt::format_to_n(
+      line, sizeof line - 1, "pool '{}': {} free bytes are withheld because the pool could not wait for their stream",
+      options_.name, bytes);
   *end.out = '\0';
-  collector::message(static_cast<unsigned>(trace::severity::warning), line);
+  ring::message(static_cast<unsigned>(trace::severity::warning), line);
 }
 
 }  // namespace sluice::runtime::pooling

@@ -21,12 +21,12 @@ struct thread_fronts {
   thread_fronts(const thread_fronts&) = delete;
   thread_fronts& operator=(const thread_fronts&) = delete;
   ~thread_fronts() {
-    ended = true;  // Destructors of other objects may still free: directly to the heap.
+    ended = true;  // Destructors of other objects may still free blocks, which then go directly to the heap.
     for (pool_stream_entry& entry : pool_streams_here) entry.forget();
     for (auto& [core, f] : all) core->leave(f);
   }
 
-  /// Removes fronts of closed pools, which only this still keeps alive.
+  /// Removes fronts of closed pools, which only this object still keeps alive.
   void forget_closed() noexcept {
     std::erase_if(all, [](const auto& entry) {
       const pool_core* core = entry.first.get();
@@ -65,7 +65,7 @@ front* pool_core::front_here() {
 }
 
 void pool_core::leave(front* f) noexcept {
-  // Only this thread can wait for its driver per-thread stream, if it has one.
+  // Only this thread can wait for its own per-thread stream of the driver, if it uses that stream.
   constexpr backend::stream_handle per_thread{detail::driver_per_thread};
   if (streams().is_per_thread(per_thread)) retire(streams().identity_of(per_thread));
   const std::lock_guard lock(mutex_);

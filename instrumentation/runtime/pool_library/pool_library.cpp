@@ -34,9 +34,9 @@ struct device_pools {
   device_ref device;
   std::mutex mutex;
   pool_options options{.name = "libsluice_pool"};  ///< as configured
-  std::uint64_t part_limit = 0;                    ///< limit from PyTorch in bytes; 0: none
+  std::uint64_t part_limit = 0;                    ///< limit that PyTorch has set, in bytes; 0: no limit
   std::atomic<pool_memory_resource*> pool{nullptr}, pinned{nullptr};
-  std::mutex after_all_mutex;    ///< locked while captures are held off; no calls are made under it
+  std::mutex after_all_mutex;    ///< locked while captures are held off; no calls are made while it is locked
   std::vector<void*> after_all;  ///< freed, but waiting for the whole device
 
   pool_memory_resource& device_pool() {
@@ -82,12 +82,12 @@ device_pools& pools_of(int device) {
   const auto& all = all_pools();
   if (device < 0 || static_cast<std::size_t>(device) >= all.size()) {
     throw error({status::invalid_value, 0, "libsluice_pool",
-                 fmt::format("device {}: there are {}, from 0", device, all.size())});
+                 fmt::format("no device {}: there are {}, numbered from 0", device, all.size())});
   }
   return *all[static_cast<std::size_t>(device)];
 }
 
-/// The stream of a native handle. Caches the thread's last one, because making one costs more than a hit.
+/// The stream of a native handle. Caches the thread's last one, because creating it costs more than a hit.
 template <foreign_captures captures = foreign_captures::asked_about>
 const stream_ref& stream_of(const device_ref& device, void* stream) {
   thread_local std::optional<stream_ref> last;
@@ -104,7 +104,7 @@ std::map<int, void*>& chosen_streams() {
   return streams;
 }
 
-/// Null if the thread has not set any: its stream is then unknown.
+/// The stream that the calling thread has set for `device`; null if it has not set any, so that its stream is unknown.
 void* const* chosen_stream(int device) {
   const auto found = chosen_streams().find(device);
   return found == chosen_streams().end() ? nullptr : &found->second;
@@ -127,7 +127,7 @@ class allocation_streams {
     }
     count_ = streams_.size();
   }
-  /// Empty: the stream was forgotten after its work was done.
+  /// Empty if the stream was forgotten after its work was done.
   std::optional<void*> take(const void* address) {
     if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
     const std::lock_guard lock(mutex_);
@@ -197,8 +197,8 @@ bool in_different_orders(const sluice::backend::capture_info& a, const sluice::b
   return a.status != b.status || (a.status != sluice::backend::capture_status::none && a.id != b.id);
 }
 
-/// Makes later work on `later` wait for the current work on `earlier`, also inside one graph. A
-/// captured and a running stream cannot be ordered this way; there, the graph owns the memory.
+/// Makes later work on `later` wait for the current work on `earlier`, also inside one graph. A captured stream
+/// and an uncaptured one cannot be ordered this way; in that case, the graph owns the memory.
 void order(const device_ref& device, void* earlier, void* later) {
   sluice::backend::device& d = device.backend();
   const auto from = stream_of(device, earlier).handle(), to = stream_of(device, later).handle();
@@ -217,7 +217,7 @@ void* allocate(pool_memory_resource& from, std::size_t size, void* stream) {
 
 /// Checks a signed size from the C interface.
 std::size_t checked(ssize_t size) {
-  if (size < 0) throw error({status::invalid_value, 0, "sluice_malloc", fmt::format("{} bytes", size)});
+  if (size < 0) throw error({status::invalid_value, 0, "sluice_malloc", fmt::format("negative size: {} bytes", size)});
   return static_cast<std::size_t>(size);
 }
 
@@ -226,13 +226,13 @@ void give_back(pool_memory_resource& to, void* address, void* stream) {
   if (address == nullptr) return;
   if (!to.try_deallocate(stream_of<captures>(to.device(), stream), address)) {
     last_error::set(
-        fmt::format("sluice_free: {} is no block that '{}' has given out", fmt::ptr(address), to.name()).c_str());
+        fmt::format("sluice_free: {} is not an allocated block of pool '{}'", fmt::ptr(address), to.name()).c_str());
   }
 }
 
-/// PyTorch does not check for null, so a failure must be a C++ exception, which it converts
-/// to a Python exception. Thrown by the caller's C++ library, if loaded: each copy counts
-/// its own exceptions, and the copy linked in here would not be the one that catches.
+/// PyTorch does not check for null, so a failure must be a C++ exception, which it converts to a Python
+/// exception. Throws through the caller's C++ library, if loaded: each copy of that library counts its own
+/// exceptions, and the copy that is linked in here would not be the copy that catches.
 [[noreturn]] void throw_at_caller(const char* line) {
   using thrower = void(const char*);
   static auto* const theirs = [] {
@@ -250,7 +250,7 @@ void* allocate_or_throw(ssize_t size, int device, void* stream) {
     try {
       return allocate<captures>(pools_of(device).device_pool(), checked(size), stream);
     } catch (const out_of_memory& e) {
-      // Programs look for these words to retry with less memory.
+      // Programs search for these words to retry with less memory.
       throw std::runtime_error(fmt::format("CUDA out of memory. {}", e.what()));
     }
   });
@@ -356,7 +356,7 @@ SLUICE_EXPORT int sluice_pool_configure(int device, uint64_t limit_bytes, int ip
 
 SLUICE_EXPORT int sluice_pool_stats(int device, sluice_pool_figures* out) {
   return guarded([&] {
-    if (out == nullptr) throw error({status::invalid_value, 0, "sluice_pool_stats", "nowhere to write: out is null"});
+    if (out == nullptr) throw error({status::invalid_value, 0, "sluice_pool_stats", "`out` is null"});
     device_pools& of = pools_of(device);
     const pool_stats s = of.device_pool().stats();
     const memory_info whole = of.device.memory();

@@ -6,13 +6,13 @@
 #include <sys/types.h>
 
 // libsluice_pool.so: Sluice's pool as C functions, so that other libraries can allocate from it. Each
-// device has one pool, named "libsluice_pool", made at first use. Devices are CUDA ordinals; without
+// device has one pool, named "libsluice_pool", created on first use. Devices are CUDA ordinals; without
 // CUDA, device 0 is a simulated one. Under `sluice record`, the recording contains every block.
 //
-// Every function may be called from any thread. Only the two sluice_torch_malloc functions throw. A
-// call does not change the thread's CUDA context, except that a thread without one gets device 0's.
+// Every function may be called from any thread. Only the two sluice_torch_malloc functions throw. A call
+// does not change the thread's CUDA context, except that a thread without a context gets device 0's.
 // Streams are cudaStream_t; null is the default stream. Before you destroy one of your streams,
-// call `sluice_forget_stream` for it, or make sure that the pool needs no more work done on it.
+// call `sluice_forget_stream` for it, or ensure that the pool does not depend on work enqueued on it.
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,23 +21,24 @@ extern "C" {
 /// Allocates `size` bytes on `device`, aligned to 512 bytes, usable in the order of `stream`. Returns null
 /// for 0 bytes, if there is no memory, and for an unknown device: `sluice_last_error` gives the reason.
 void* sluice_malloc(ssize_t size, int device, void* stream);
-/// Frees `address` after the work enqueued on `stream`. `size` is ignored. Null is
+/// Frees `address` once the work enqueued on `stream` is done. `size` is ignored. Null is
 /// allowed. An address that is not a block of the device's pool is refused and counted.
 void sluice_free(void* address, ssize_t size, int device, void* stream);
 
 /// Frees `count` blocks that work on any stream may still use: waits once for the device, as cuMemFree does. During a
-/// capture (which the wait would break) the blocks are queued; the first call after it frees them (`count` may be 0).
-/// Returns 0, or 1 on failure; if the device could not be waited for, the blocks stay queued for the next call.
+/// capture (which the wait would break), the blocks are queued; the first call after the capture frees them (its
+/// `count` may be 0). Returns 0, or 1 on failure; if the device could not be waited for, the blocks stay queued for the
+/// next call.
 int sluice_free_after_all(void* const* addresses, size_t count, int device);
 
 // Capturing streams into CUDA graphs. Memory allocated on a stream during its capture belongs to the graph. If
-// it is freed in the capture, it is reused only there. If it is freed later or never, it is kept, because the
-// graph may be launched again, and counted in `kept_for_graphs`. Each allocation on a non-default stream asks
+// it is freed in the capture, it is reused only there. If it is freed later or never, the pool keeps it, because the
+// graph may be launched again, and counts it in `kept_for_graphs`. Each allocation on a non-default stream asks
 // the driver whether the stream is being captured (50 to 100 ns). Memory from before the capture must stay
 // allocated as long as the graph may be launched. Capture only non-blocking streams (cudaStreamNonBlocking),
 // as PyTorch does: the pool sometimes queries the default stream, which breaks captures of blocking streams.
 
-/// Call this when a graph and everything made from it is destroyed; `id` is its capture's id
+/// Call this when a graph and everything created from it is destroyed; `id` is its capture's id
 /// (cudaStreamGetCaptureInfo). Its memory returns to the pool. Waits for the device. Returns 0, or 1 on failure.
 int sluice_forget_capture(int device, uint64_t id);
 
@@ -58,20 +59,20 @@ void sluice_free_host(void* address, int device, void* stream);
 /// Statistics of a pool, all from the same moment. In bytes, except the counts.
 struct sluice_pool_figures {
   uint64_t used;       ///< size of allocated blocks
-  uint64_t requested;  ///< what the callers requested for those blocks
+  uint64_t requested;  ///< bytes that the callers requested for those blocks
   uint64_t reserved;   ///< allocated from the driver
   uint64_t peak_used, peak_reserved;
   uint64_t largest_free;  ///< the largest single free block
   uint64_t limit;         ///< 0: no limit
   uint64_t used_blocks, free_blocks, segments;
   uint64_t refused_frees;
-  uint64_t device_free, device_total;  ///< of the whole device, all processes included
+  uint64_t device_free, device_total;  ///< memory of the whole device; other processes' memory counts as used
   uint64_t kept_for_graphs;            ///< freed, but kept until captured graphs are destroyed
 };
 
 // These functions return 0, or 1 on failure: `sluice_last_error` gives the reason.
 
-/// Call before the first allocation on `device`: sets a hard limit in bytes (0: none), and whether
+/// Call before the first allocation on `device`: sets a hard limit in bytes (0: no limit), and whether
 /// cudaIpcGetMemHandle can export blocks. If the pool already exists, only the limit takes effect.
 int sluice_pool_configure(int device, uint64_t limit_bytes, int ipc_capable);
 int sluice_pool_stats(int device, struct sluice_pool_figures* out);
@@ -91,12 +92,14 @@ void* sluice_torch_malloc(ssize_t size, int device, void* stream);
 /// Like sluice_torch_malloc, for PyTorch versions that do not announce captures: asks the driver. Free by sluice_free.
 void* sluice_torch_malloc_asking(ssize_t size, int device, void* stream);
 void sluice_torch_free(void* address, ssize_t size, int device, void* stream);
-/// Implements Tensor.record_stream: work on `stream` uses the block, too. When the block is freed, the freeing stream
-/// waits for the work then on `stream` (if both are captured, nodes captured later wait). Ignores foreign addresses.
+/// Implements Tensor.record_stream: notes that work on `stream` also uses the block. When the block is freed, the
+/// freeing stream waits for the work enqueued on `stream` by then (if both are captured, nodes captured later wait).
+/// Ignores addresses that are not blocks of the pool.
 void sluice_torch_record_stream(void* address, void* stream);
 /// Implements torch.cuda.empty_cache: trims the pools of all devices.
 void sluice_torch_empty_cache(void);
-/// Implements torch.cuda.set_per_process_memory_fraction. With a configured limit, the lower one applies. 1: no limit.
+/// Implements torch.cuda.set_per_process_memory_fraction; 1 means no limit. If a limit is also configured, the lower
+/// limit applies.
 void sluice_torch_memory_fraction(double fraction, int device);
 void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes);
 void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool);

@@ -13,7 +13,7 @@ import ctypes
 import os
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-# Beside this file, beside its folder, and where pip puts it.
+# Where to look for the library: in this file's folder, in the parent folder, and where pip installs it.
 _FOLDERS = [_HERE, os.path.dirname(_HERE), os.path.join(_HERE, "sluice", "lib", "sluice")]
 
 _NAME = "libsluice_pool.so"

@@ -13,12 +13,12 @@
 namespace sluice::runtime {
 
 bool join_recording(std::span<const device_ref> devices) {
-  if (collector::active()) return false;
+  if (ring::active()) return false;
   layer_log::recording_comes();
-  if (!collector::start(collector::producer_options{})) return false;
+  if (!ring::start(ring::producer_options{})) return false;
   layer_log::recording_is_here();
   for (const device_ref& device : devices) device.state()->announce();
-  // Never destroyed, like the devices, but it sends its last live sets at exit.
+  // Never destroyed, like the devices, but sends its last live sets at exit.
   static auto* const sender = new live_set_sender;
   static const pid_t here = getpid();
   (void)std::atexit([] {

@@ -15,9 +15,9 @@ namespace sluice::runtime::layer_log {
 
 namespace {
 
-std::uint64_t intern(std::string_view text) noexcept { return collector::intern(text.data(), text.size()); }
+std::uint64_t intern(std::string_view text) noexcept { return ring::intern(text.data(), text.size()); }
 
-/// Interns a block's name, prefixed with the names of its tag scopes.
+/// Interns a block's name, prefixed with the names of the current tag scopes.
 std::uint64_t intern_in_scope(const block& b) noexcept {
   const std::string_view scope = scoped_tag::current();
   if (scope.empty() || b.born_before) return intern(b.name);
@@ -35,7 +35,7 @@ std::uint8_t byte(memory_space space) noexcept { return static_cast<std::uint8_t
 
 std::uint64_t now_otherwise() noexcept {
   const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
-  return clock == nullptr ? collector::now() : static_cast<std::uint64_t>(clock->now());
+  return clock == nullptr ? ring::now() : static_cast<std::uint64_t>(clock->now());
 }
 
 std::uint64_t simulated_latest(const backend::simulated_clock& clock) noexcept {
@@ -49,7 +49,7 @@ void use_clock(backend::simulated_clock* clock) noexcept { recording_clock.store
 
 void allocated(const stream_ref& stream, const block& b) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::alloc_record>(now());
+  auto r = ring::record_at<ring::alloc_record>(now());
   r.address = b.address;
   r.bytes = b.bytes;
   r.reserved_bytes = b.reserved;
@@ -62,23 +62,23 @@ void allocated(const stream_ref& stream, const block& b) noexcept {
   r.context = static_cast<std::uint32_t>(r.stream >> 32);
   r.layer = byte(b.layer);
   r.kind = byte(b.space);
-  if (b.born_before) r.header.flags |= collector::flag_born_before;
-  collector::emit(r);
+  if (b.born_before) r.header.flags |= ring::flag_born_before;
+  ring::emit(r);
 }
 
 void freed(const stream_ref& stream, const block& b) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::free_record>(b.begin);
+  auto r = ring::record_at<ring::free_record>(b.begin);
   r.address = b.address;
   r.stream = stream.device().backend().trace_stream(stream.handle());
   r.layer = byte(b.layer);
   r.kind = byte(b.space);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void failed(const stream_ref& stream, const block& b, int status) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::alloc_failed_record>(now());
+  auto r = ring::record_at<ring::alloc_failed_record>(now());
   r.bytes = b.bytes;
   r.pool = b.pool;
   r.stream = stream.device().backend().trace_stream(stream.handle());
@@ -87,12 +87,12 @@ void failed(const stream_ref& stream, const block& b, int status) noexcept {
   r.device = stream.device().description().ordinal;
   r.layer = byte(b.layer);
   r.kind = byte(b.space);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 namespace {
 
-/// A hash of the name of the file that contains this copy.
+/// A hash of the name of the file that contains this copy of the runtime.
 std::uint64_t number_of_copy() noexcept {
   static constexpr char here = 0;
   Dl_info file{};
@@ -114,70 +114,70 @@ std::uint64_t next_pool_key() noexcept {
 
 void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::pool_record>(now());
+  auto r = ring::record_at<ring::pool_record>(now());
   r.pool = pool;
   r.device = device.description().ordinal;
   r.layer = byte(trace::layer::pool);
   r.kind = byte(space);
   r.name = intern(name);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                 trace::pool_operation operation) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::pool_state_record>(now());
+  auto r = ring::record_at<ring::pool_state_record>(now());
   r.pool = pool;
   r.reserved_bytes = reserved;
   r.used_bytes = used;
   r.operation = static_cast<std::uint64_t>(operation);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void file_io(trace::file_operation operation, std::string_view file, std::uint64_t offset, std::uint64_t bytes,
              std::uint64_t begin) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::file_io_record>(begin);
+  auto r = ring::record_at<ring::file_io_record>(begin);
   r.end = now();
   r.file = intern(file);
   r.offset = offset;
   r.bytes = bytes;
   r.operation = static_cast<std::uint64_t>(operation);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void range(std::string_view name, std::uint64_t begin) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::range_record>(begin);
+  auto r = ring::record_at<ring::range_record>(begin);
   r.end = now();
   r.name = intern(name);
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void marker(std::string_view name, std::int64_t step) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::marker_record>(now());
+  auto r = ring::record_at<ring::marker_record>(now());
   r.name = intern(name);
   r.step = step;
-  collector::emit(r);
+  ring::emit(r);
 }
 
 void define_counter(std::uint64_t counter, std::string_view name, trace::counter_unit unit) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::counter_record>(now());
+  auto r = ring::record_at<ring::counter_record>(now());
   r.counter = counter;
   r.name = intern(name);
   r.unit = static_cast<std::uint32_t>(unit);
-  r.device = collector::no_device;
-  collector::emit(r);
+  r.device = ring::no_device;
+  ring::emit(r);
 }
 
 void counter(std::uint64_t counter, double value) noexcept {
   if (!on()) return;
-  auto r = collector::record_at<collector::counter_value_record>(now());
+  auto r = ring::record_at<ring::counter_value_record>(now());
   r.counter = counter;
   r.value = value;
-  collector::emit(r);
+  ring::emit(r);
 }
 
 }  // namespace sluice::runtime::layer_log

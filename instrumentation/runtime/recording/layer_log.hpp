@@ -8,9 +8,9 @@
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// The runtime's own records: blocks of pools and users, file I/O, host ranges. The driver's
-// layer below is recorded by the capture library or the backend. Internal. Every function
-// costs one load and a branch if nothing is recorded, and may be called from any thread.
+// The runtime's own records: blocks of pools and users, file I/O, host ranges. The capture
+// library or the backend records the driver layer below. Internal. Every function costs one
+// load and a branch if nothing is recorded, and may be called from any thread.
 
 namespace sluice::backend {
 class simulated_clock;
@@ -18,7 +18,7 @@ class simulated_clock;
 
 namespace sluice::runtime::layer_log {
 
-[[nodiscard]] inline bool on() noexcept { return collector::active(); }
+[[nodiscard]] inline bool on() noexcept { return ring::active(); }
 
 /// The clock of a simulated recording; null otherwise.
 inline constinit std::atomic<backend::simulated_clock*> recording_clock{nullptr};
@@ -26,21 +26,21 @@ inline constinit std::atomic<backend::simulated_clock*> recording_clock{nullptr}
 
 /// True if records use the time-stamp counter, the usual case. False for a simulated clock and CLOCK_MONOTONIC.
 [[nodiscard]] inline bool by_counter() noexcept {
-  return collector::detail::current_clock.load(std::memory_order_relaxed) == collector::clock_kind::tsc;
+  return ring::detail::current_clock.load(std::memory_order_relaxed) == ring::clock_kind::tsc;
 }
 [[nodiscard]] std::uint64_t now_otherwise() noexcept;
 
 /// The current time on the recording's clock: simulated time in a simulated recording, else the collector's clock.
 [[nodiscard]] inline std::uint64_t now() noexcept {
   if (by_counter()) [[likely]]
-    return collector::read_tsc();
+    return ring::read_tsc();
   return now_otherwise();
 }
 
 /// The latest time in the whole process. With a simulated clock, each thread has its own time.
 [[nodiscard]] inline std::uint64_t latest() noexcept {
   const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
-  return clock == nullptr ? collector::now() : simulated_latest(*clock);
+  return clock == nullptr ? ring::now() : simulated_latest(*clock);
 }
 
 /// Number of the current recording; keys of one recording are invalid in the next. Never 0. Incremented twice per
@@ -60,11 +60,11 @@ struct block {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t reserved = 0;  ///< size after rounding; 0: same as `bytes`
-  std::uint64_t parent = 0;    ///< address of the enclosing block of the layer below; 0: found by address
+  std::uint64_t parent = 0;    ///< address of the enclosing block of the layer below; 0: the writer finds it
   std::uint64_t pool = 0;
   std::uint64_t begin = 0;   ///< time at which the call began
   bool born_before = false;  ///< true if the block is older than the recording
-  std::string_view name{};   ///< tag, or the creating type; a scoped_tag is put before it
+  std::string_view name{};   ///< tag, or the creating type; the current scoped_tag is added before it
 };
 
 void allocated(const stream_ref& stream, const block& b) noexcept;
@@ -72,7 +72,7 @@ void freed(const stream_ref& stream, const block& b) noexcept;
 void failed(const stream_ref& stream, const block& b, int status) noexcept;
 
 /// A new pool key for traces. Unique in the process across devices and across copies of this runtime (a
-/// program and its libraries may each have one). Not an address, because those differ from run to run.
+/// program and its libraries may each have a copy). Not an address, because addresses differ from run to run.
 [[nodiscard]] std::uint64_t next_pool_key() noexcept;
 void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept;
 void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,

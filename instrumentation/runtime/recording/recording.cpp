@@ -20,7 +20,7 @@ namespace {
 struct recording::state {
   explicit state(device_ref d) : device(std::move(d)) {}
 
-  /// The chosen device and other devices in use in the process. A simulated clock covers only its own device.
+  /// The chosen device and all other devices that the process uses. With a simulated clock, only the chosen device.
   [[nodiscard]] std::vector<device_ref> all() const {
     std::vector<device_ref> out{device};
     if (device.backend().clock() != nullptr) return out;
@@ -31,25 +31,25 @@ struct recording::state {
   }
 
   device_ref device;
-  std::optional<collector::session> session;
+  std::optional<writer::session> session;
   std::optional<live_set_sender> sender;
 };
 
 recording::recording(const std::string& path, const device_ref& device) : state_(std::make_unique<state>(device)) {
-  if (collector::active()) refuse("this process is being recorded already");
+  if (ring::active()) refuse("this process is already being recorded");
   backend::simulated_clock* clock = device.backend().clock();
-  auto session = collector::session::start(path, {.simulated = clock != nullptr, .publish_later = true});
+  auto session = writer::session::start(path, {.simulated = clock != nullptr, .publish_later = true});
   if (!session) refuse(session.error().to_string());
-  collector::producer_options options;
+  ring::producer_options options;
   if (clock) {
-    options.clock = collector::clock_kind::simulated_ns;
-    // A simulated run emits a second's events in milliseconds. Rings that hold all of them keep runs identical.
+    options.clock = ring::clock_kind::simulated_ns;
+    // A simulated second passes within milliseconds. Rings that hold all its events keep runs identical.
     options.ring_bytes = std::size_t{8} << 20;
   }
   layer_log::recording_comes();
-  if (!collector::start(session->socket_name().c_str(), options)) {
+  if (!ring::start(session->socket_name().c_str(), options)) {
     (void)session->stop();
-    refuse("the recorder's socket did not answer");
+    refuse("the recorder's socket did not respond");
   }
   session->publish();
   (void)session->sync();  // From here on, the file can be read.
@@ -77,7 +77,7 @@ recording_summary recording::finish() {
   for (const device_ref& d : all) (void)d.backend().synchronize();
   for (const device_ref& d : all) d.backend().recording_ends();
   state_->sender.reset();
-  collector::stop();
+  ring::stop();
   layer_log::use_clock(nullptr);
   auto done = state_->session->stop();
   state_->session.reset();

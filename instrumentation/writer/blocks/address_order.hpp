@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// A sorted set of addresses: a two-level B+ tree. A look-up among 100,000 touches a handful of cache lines; std::set
-/// touches seventeen nodes. The top level is one array: cheap up to some millions of addresses. Not thread-safe.
+/// A sorted set of addresses: a two-level B+ tree. A look-up among 100,000 addresses loads about five cache lines, in a
+/// std::set seventeen nodes. The top level is one array: cheap up to a few million addresses. Not thread-safe.
 class address_order {
  public:
   /// Inserts an address, which must not be present. O(log addresses), plus moving a part of a leaf.
@@ -33,7 +33,7 @@ class address_order {
     firsts_[number] = l.keys[0];
   }
 
-  /// Calls `found(address)` for the addresses at or below `from`, greatest first, until it returns true.
+  /// Calls `found(address)` for the addresses at or below `from`, greatest first, until `found` returns true.
   template <class Found>
   void walk_down(std::uint64_t from, Found&& found) const {
     if (leaves_.empty() || from < firsts_.front()) return;
@@ -113,4 +113,4 @@ class address_order {
   std::vector<std::unique_ptr<leaf>> leaves_;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

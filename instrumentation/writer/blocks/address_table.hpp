@@ -13,18 +13,18 @@
 #include "instrumentation/writer/blocks/address_order.hpp"
 #include "instrumentation/writer/blocks/key_map.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// A map from addresses to values. Allocators reuse addresses, so the same addresses come and go: a look-up is O(1),
-/// and the slot of an erased address is kept for its return. Addresses are only sorted for `at_or_below`, which is
-/// rare: it sorts in new addresses and skips erased ones. Erased addresses are dropped when there are many or they were
-/// skipped often. All operations are amortized O(1), except `at_or_below`: amortized O(log addresses). Pointers to
-/// values stay valid until that value is erased. Not thread-safe.
+/// A map from addresses to values. Allocators reuse addresses, so the slot of an erased address is kept for the next
+/// insertion of that address. Addresses are sorted only for `at_or_below`, which is rarely called: it inserts new
+/// addresses into the sorted set and skips erased addresses. Erased addresses are dropped when there are many of them
+/// or they were skipped often. All operations are amortized O(1), except `at_or_below`: amortized O(log addresses). A
+/// pointer to a value stays valid until that value is erased. Not thread-safe.
 template <class Value>
 class address_table {
   struct place {
     std::uint64_t address = 0;
-    Value* value = nullptr;  ///< Null: the slot is free. `&gone_`: its value was erased.
+    Value* value = nullptr;  ///< Null if the slot is free; `&gone_` if its value was erased.
   };
 
  public:
@@ -59,8 +59,8 @@ class address_table {
     return below;
   }
 
-  /// The slot of an address, for callers with several operations on
-  /// it. Becomes invalid when another address is inserted or located.
+  /// The slot of an address, for callers that perform several operations on the
+  /// address. Becomes invalid when another address is inserted or located.
   class spot {
    private:
     friend address_table;
@@ -200,4 +200,4 @@ class address_table {
   Value gone_{};  ///< A marker: only its address is used.
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 using namespace trace;
 
@@ -83,7 +83,7 @@ void block_ledger::hold_physical(const alloc_event& mapping, std::uint64_t handl
   physical_of_[mapping.block] = handle;
 }
 
-/// The handle was released. Returns true if the memory lives on, because it is mapped.
+/// Call when the handle of physical memory was released. Returns true if the memory stays live because it is mapped.
 bool block_ledger::release_physical(const free_request& request, const alloc_event& block) {
   const auto use = physical_.find(block.address);
   if (use == physical_.end() || use->second.mappings == 0) return false;
@@ -109,4 +109,4 @@ void block_ledger::let_go_of_physical(const free_request& request, const alloc_e
   erase(place, *block);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -5,26 +5,27 @@
 
 #include "core/trace/file/writer_inline.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 using namespace trace;
 
 namespace {
-constexpr std::size_t most_incomplete = 1024;  // `complete` searches them linearly.
-/// Synchronous frees are completed soon; stream-ordered ones may be completed at any later time.
+constexpr std::size_t max_incomplete = 1024;  // `complete` searches them linearly.
+/// Synchronous frees complete soon; stream-ordered frees may complete at any later time.
 constexpr std::uint64_t turns_for_completion = 5;
 
 bool holds(const alloc_event& block, std::uint64_t address) {
   const std::uint64_t bytes = std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1});
   return address - block.address < bytes;
 }
-/// A free by the driver may be for a block of one of its pools.
+/// True if a completion in layer `completed` may belong to a free in layer `freed`: a free by the driver may be for a
+/// block of one of its pools.
 bool may_complete(layer completed, layer freed) {
   return completed == freed || (completed == layer::driver && freed == layer::pool);
 }
 }  // namespace
 
-// ------------------------------------------------------------------------------------------------------------ looking
+// -------------------------------------------------------------------------------------------------------------- lookup
 
 const alloc_event* block_ledger::containing(std::size_t place, std::uint64_t address) const {
   const alloc_event* block = live_[place].at_or_below(address);
@@ -35,7 +36,7 @@ const alloc_event* block_ledger::find_live(std::uint64_t address) const {
   return address == 0 ? nullptr : find_in(occupied_, address);
 }
 
-/// Finds the block in the highest of these tables that has one.
+/// Finds the block that contains `address`, in the highest of these tables that contains such a block.
 const alloc_event* block_ledger::find_in(places where, std::uint64_t address) const {
   while (where != 0) {
     const std::size_t bit = highest_bit(where);
@@ -65,7 +66,7 @@ block_id block_ledger::find_inside(std::uint64_t address) const {
 
 block_id block_ledger::find_inside_at(std::uint64_t address, time_ns when) const {
   if (address == 0) return block_id::none;
-  // Only a record that came late is older than a free. The freed block was inside of what is live there now.
+  // Only a late record is older than a free. The freed block was inside the block that is live there now.
   if (when < last_retired_) {
     const retired_block* freed = retired_.at_or_below(address);
     const bool held = freed != nullptr && address - freed->address < freed->bytes;
@@ -98,7 +99,7 @@ std::size_t block_ledger::live_blocks() const {
   return count;
 }
 
-// A driver pool's blocks have no parent. Another pool's blocks lie in a segment, which must not count twice.
+// A driver pool's blocks have no parent. Another pool's blocks are in a segment, which must not count twice.
 std::uint64_t block_ledger::device_bytes_of(const alloc_event& block) {
   const bool given_out =
       block.kind == memory_kind::device || block.kind == memory_kind::managed || block.kind == memory_kind::physical;
@@ -136,8 +137,8 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const turn_
       return there->block;
     }
     const bool same = (row.flags & born_before) != 0 && there->bytes == row.bytes;
-    if (same) return there->block;  // Recorded at the start of the recording and by its hook.
-    // Its free was lost, or is still to be written by another thread.
+    if (same) return there->block;  // Recorded twice: at the start of the recording, and by its own call.
+    // The previous block's free was lost, or another thread has yet to write it.
     displaced_.emplace(address_key{place, row.address}, displaced_block{*there, row.time, now});
     retire(*there, place, row.time);
     erase(where, *there);
@@ -155,7 +156,7 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const turn_
   return row.block;
 }
 
-/// Looks for a free that was recorded before this allocation but is later by its time.
+/// Looks for a free that arrived before this allocation but has a later time.
 bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, const turn_clock& now) {
   if (early_frees_.empty()) return false;
   const auto [first, last] = early_frees_.equal_range({place, row.address});
@@ -173,7 +174,7 @@ bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, c
 
 // ------------------------------------------------------------------------------------------------------------ freeing
 
-/// The block to free, and its location. Null: there is none; `where` is then where it would be.
+/// The block to free, and its location. Null if there is none; `where` is then its hypothetical location.
 alloc_event* block_ledger::live_block(const free_request& request, location& where) {
   if (alloc_event* found = live_[where.place].find(where.spot)) return found;
   if (request.kind != memory_kind::unknown) return nullptr;
@@ -209,12 +210,12 @@ void block_ledger::remove(free_request& request, const turn_clock& now) {
     await_completion(request, now);
     return;
   }
-  // Older than the current block: it belongs to the previous block at this address.
+  // The free is older than the current block: it belongs to the previous block at this address.
   if (match_displaced(request, where.place, now)) return;
   early_frees_.emplace(address_key{where.place, request.row.address}, waiting_free{request, now});
 }
 
-/// True if the block is still held.
+/// Ends one use of the block. Returns true if other uses remain.
 bool block_ledger::let_go(block_id block) {
   const auto again = held_again_.find(block);
   if (again == held_again_.end()) return false;
@@ -222,7 +223,7 @@ bool block_ledger::let_go(block_id block) {
   return true;
 }
 
-/// Frees mappings that begin after the first address of an unmapped range, from its end down.
+/// Frees the mappings that begin inside an unmapped range but after its first address, from the end down.
 void block_ledger::remove_within(free_request& request, const turn_clock& now) {
   const std::uint64_t first = request.row.address;
   std::uint64_t below = first + std::exchange(request.range, 0);
@@ -255,12 +256,12 @@ void block_ledger::await_completion(const free_request& request, const turn_cloc
     return;
   }
   incomplete_.push_back({request, now});
-  if (incomplete_.size() - first_incomplete_ > most_incomplete) write_oldest_incomplete();
+  if (incomplete_.size() - first_incomplete_ > max_incomplete) write_oldest_incomplete();
 }
 
 void block_ledger::write_oldest_incomplete() {
   write(incomplete_[first_incomplete_++].request);
-  if (first_incomplete_ < most_incomplete) return;
+  if (first_incomplete_ < max_incomplete) return;
   incomplete_.erase(incomplete_.begin(), incomplete_.begin() + static_cast<std::ptrdiff_t>(first_incomplete_));
   first_incomplete_ = 0;
 }
@@ -319,7 +320,7 @@ void block_ledger::settle(const turn_clock& now, bool everything) {
       ++d;
       continue;
     }
-    // There was no free, but another block is there now.
+    // No free has arrived, but another block is at this address now.
     const alloc_event& block = d->second.block;
     free_request inferred;
     inferred.row.time = d->second.displaced_at;
@@ -349,4 +350,4 @@ void block_ledger::settle_early_frees(const turn_clock& now, bool everything) {
   }
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -17,31 +17,31 @@
 #include "instrumentation/writer/blocks/recent_frees.hpp"
 #include "instrumentation/writer/turn_clock.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// A live set (a process's list of its live blocks) may lack changes made less than this many ns before it. 0 for a
-/// simulated recording, which sends its only set at the end, when nothing changes.
+/// A live set (a process's list of its live blocks) may lack changes made less than this many ns before the set was
+/// sent. 0 for a simulated recording, which sends its only set at the end, when nothing changes any more.
 [[nodiscard]] constexpr trace::time_ns in_motion(const turn_clock& now) {
-  return now.simulated ? 0 : live_set_motion_ns;
+  return now.simulated ? 0 : ring::live_set_motion_ns;
 }
 
 /// A free that is being processed.
 struct free_request {
   trace::free_event row;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t range = 0;  ///< For an unmapping: size of the range in bytes; all mappings that begin in it end.
+  std::uint64_t range = 0;  ///< For an unmapping: size of the range in bytes; all mappings that begin there end.
 };
 
 /// Properties of an allocation that are not in its row.
 struct block_ties {
-  std::uint64_t parent = 0;  ///< Address of the segment in the next layer below; 0: look it up.
+  std::uint64_t parent = 0;  ///< Address of the segment in the next layer below; 0: unknown, so look it up.
   std::uint64_t owner = 0;   ///< For a mapping: handle of its physical memory; for graph memory: the graph.
-  bool shared = false;       ///< True: if the block is already live, only its use count grows.
+  bool shared = false;       ///< If true and the block is already live, only the block's use count grows.
 };
 
-/// The live blocks of one process, by layer and address. Matches frees with allocations and writes both.
-/// Host threads race, so a free may come before its allocation, or an allocation before the free of the
-/// block that it replaces; each waits a while for the other. Not thread-safe. Times are trace times.
+/// The live blocks of one process, indexed by layer and address. Matches frees with allocations and writes both.
+/// Host threads race, so a free may arrive before its allocation, or an allocation before the free of the
+/// block that it replaces; each waits briefly for the other. Not thread-safe. Times are trace times.
 class block_ledger {
  public:
   block_ledger(trace::file_writer& file, std::uint64_t& last_block) : file_(file), last_block_(last_block) {}
@@ -50,16 +50,19 @@ class block_ledger {
   /// below, unless `ties.parent` names one), writes it and returns its block. O(log live).
   trace::block_id add(trace::alloc_event& row, const block_ties& ties, const turn_clock& now);
 
-  /// Ends the block at `request.row.address`. The free's row waits for its completion. Physical memory whose handle is
-  /// released lives until unmapped; a block that is held several times, until its last free. O(log live).
+  /// Ends the block at `request.row.address`. The free's row is written when the free has completed. Physical memory
+  /// whose handle is released stays live until it is unmapped; a block that is in use several times, until its last
+  /// free. O(log live).
   void remove(free_request& request, const turn_clock& now);
 
-  /// A context was destroyed: frees its blocks and everything inside them; these frees are marked inferred. O(live).
+  /// Call when a context was destroyed: frees its blocks and everything inside them; these frees are marked as
+  /// inferred. O(live).
   void end_context(trace::context_id context, trace::time_ns when);
 
-  /// Graph `made` now also holds the memory of `graph`.
+  /// Call when graph `made` was made from `graph`: `made` then also keeps the memory of `graph` live.
   void add_graph(std::uint64_t graph, std::uint64_t made);
-  /// `graph` was destroyed: frees its memory unless another graph holds it. These frees are marked inferred.
+  /// Call when `graph` was destroyed: frees its memory unless another graph keeps that memory live. These frees are
+  /// marked as inferred.
   void end_graph(std::uint64_t graph, trace::time_ns when);
 
   /// One block of a live set.
@@ -70,54 +73,57 @@ class block_ledger {
     trace::memory_kind kind{};
     trace::device_id device{};
   };
-  /// The pools that the sender of a live set knows about.
+  /// The pools that a live set covers.
   struct set_scope {
-    trace::pool_id pool = trace::pool_id::none;   ///< Not none: the set covers only this pool.
-    std::unordered_set<trace::pool_id> others{};  ///< Otherwise: it covers everything except these pools.
+    trace::pool_id pool = trace::pool_id::none;   ///< If not none, the set covers only this pool.
+    std::unordered_set<trace::pool_id> others{};  ///< If `pool` is none, the set covers all blocks outside these pools.
   };
-  /// Makes the live set match a set that the process sent at `from`, after losses of memory events. Blocks that the set
-  /// lacks are freed (inferred), with the user blocks inside them; unknown blocks become "born before". Not changed:
-  /// blocks that changed after `from` or just before (`live_set_motion_ns`), blocks outside `scope`, and layers above
-  /// the driver of which the set has no block (another recorder may know them), unless it is a pool's complete set.
-  /// Returns the unchanged layers with live blocks. O(live).
-  layer_bits reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
-                       trace::time_ns from, const turn_clock& now);
-  /// These pools no longer exist at `when`: frees those of their blocks that did not change just before
-  /// (`live_set_motion_ns`), and the user blocks inside freed ones. These frees are marked inferred. O(live).
+  /// After losses of memory events: makes the ledger match the set `live`, which the process sent at `from`. Frees
+  /// blocks that the set lacks, and the user blocks inside them; these frees are marked as inferred. Blocks that the
+  /// ledger lacks count as allocated before the recording. Leaves unchanged: blocks that changed after `from` or just
+  /// before (`live_set_motion_ns`), blocks outside `scope`, and layers above the driver for which the set has no block
+  /// (another recorder may know these layers), unless it is a pool's complete set. Returns the unchanged layers with
+  /// live blocks. O(live).
+  ring::layer_bits reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
+                             trace::time_ns from, const turn_clock& now);
+  /// Call if `pools` no longer exist at `when`: frees their blocks, except blocks that changed just before `when`
+  /// (`live_set_motion_ns`), and the user blocks inside freed blocks. These frees are marked as inferred. O(live).
   void end_pools(const std::unordered_set<trace::pool_id>& pools, trace::time_ns when, const turn_clock& now);
 
-  /// The latest free of `address` was completed at `when`.
+  /// Call when the latest free of `address` was completed, at `when`.
   void complete(trace::layer layer, std::uint64_t address, trace::time_ns when, const turn_clock& now);
 
-  /// The block that contains `address`, in the highest layer with such a block. If no block is live there, a block that
-  /// was freed recently: work enqueued before a stream-ordered free may be recorded after the free. None if unknown.
-  /// O(1) if a block of the highest layer begins there, else O(layers * log live).
+  /// The block that contains `address`, in the highest layer with such a block. If no live block contains it, a block
+  /// that was freed recently, because work enqueued before a stream-ordered free may be recorded after the free. None
+  /// if there is no such block. O(1) if a block of the highest layer begins at `address`, else O(layers * log live).
   [[nodiscard]] trace::block_id find(std::uint64_t address) const {
     const trace::alloc_event* const begins = address == 0 ? nullptr : highest_->find(address);
     return begins != nullptr ? begins->block : find_inside(address);
   }
   [[nodiscard]] const trace::alloc_event* find_live(std::uint64_t address) const;
 
-  /// The block in which `address` was at `when`, in the highest layer with such a block; none if there was none. Unlike
-  /// `find`, takes no block that was freed before `when` or allocated after it, and no array, whose address is a handle.
-  /// O(1) if a block of the highest layer begins there, else O(layers * log live).
+  /// The block that contained `address` at `when`, in the highest layer with such a block; none if there was none.
+  /// Unlike `find`, ignores blocks freed before `when` or allocated after it, and arrays, whose address is a handle.
+  /// O(1) if a block of the highest layer begins at `address`, else O(layers * log live).
   [[nodiscard]] trace::block_id find_at(std::uint64_t address, trace::time_ns when) const {
     const trace::alloc_event* const begins = address == 0 ? nullptr : highest_->find(address);
     const bool then = begins != nullptr && begins->time <= when && begins->kind != trace::memory_kind::array;
     return then ? begins->block : find_inside_at(address, when);
   }
 
-  /// The driver's (or a driver pool's) block that contains `address`, or the physical memory with a handle. Null: none.
+  /// The driver's (or a driver pool's) block that contains `address`, and the physical memory with a handle. Null if
+  /// there is none.
   [[nodiscard]] const trace::alloc_event* find_of_driver(std::uint64_t address) const;
   [[nodiscard]] const trace::alloc_event* find_physical(std::uint64_t handle) const;
 
-  /// Writes frees that only wait for their completion. A later completion is then added as an attribute.
+  /// Writes frees that have not completed yet. A later completion is then added as an attribute.
   void write_freed();
 
   /// Bytes of device memory allocated from the driver: plain blocks, and blocks of its pools. O(1).
   [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
 
-  /// Call when the process can send no more: frees most of the ledger's memory, which only late records need.
+  /// Call when no more records can come from the process: frees memory that only late records need, which is most of
+  /// the ledger.
   void forget_past() {
     if (first_incomplete_ == incomplete_.size()) {
       std::vector<waiting_free>().swap(incomplete_);
@@ -128,7 +134,7 @@ class block_ledger {
     written_frees_.clear();
   }
 
-  /// Writes rows that have waited long enough; with `everything`, all of them.
+  /// Writes rows that have waited long enough for a matching record or, with `everything`, all waiting rows.
   void settle(const turn_clock& now, bool everything);
 
   /// Calls `visit(const trace::alloc_event&)` for each live block.
@@ -179,8 +185,8 @@ class block_ledger {
     std::uint64_t address = 0;
     trace::block_id block{};
     std::uint64_t bytes = 0;
-    trace::time_ns since = 0;  ///< When it was allocated,
-    trace::time_ns when = 0;   ///< and freed.
+    trace::time_ns since = 0;  ///< Time of the allocation.
+    trace::time_ns when = 0;   ///< Time of the free.
   };
   using live_map = address_table<trace::alloc_event>;
   /// The table and slot in which a block is or would be.
@@ -225,10 +231,10 @@ class block_ledger {
   std::uint64_t& last_block_;
   std::array<live_map, trace::layer_count * spaces> live_;
   const live_map* highest_ = live_.data();                     ///< The highest layer's table with blocks, or any table.
-  std::multimap<address_key, waiting_free> early_frees_;       ///< Frees that came before their allocation.
-  std::multimap<address_key, displaced_block> displaced_;      ///< Blocks replaced before their free came.
+  std::multimap<address_key, waiting_free> early_frees_;       ///< Frees that arrived before their allocation.
+  std::multimap<address_key, displaced_block> displaced_;      ///< Blocks replaced before their free arrived.
   std::vector<waiting_free> incomplete_;                       ///< Frees that wait for their completion, oldest first.
-  std::size_t first_incomplete_ = 0;                           ///< Entries before this are already written.
+  std::size_t first_incomplete_ = 0;                           ///< Index of the first free that is not written yet.
   recent_frees<retired_block> retired_{std::size_t{1} << 12};  ///< Recently freed blocks.
   trace::time_ns last_retired_ = INT64_MIN;                    ///< The latest time of a free in `retired_`.
   recent_frees<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< Rows of written frees, for late completions.
@@ -236,7 +242,7 @@ class block_ledger {
   struct physical_use {
     std::uint64_t mappings = 0;
     bool released = false;
-    free_request request;  ///< The release, once it has come.
+    free_request request;  ///< The release of the handle, once its record has arrived.
   };
   std::unordered_map<std::uint64_t, physical_use> physical_;        ///< Uses of physical memory, by handle.
   std::unordered_map<trace::block_id, std::uint64_t> physical_of_;  ///< Handle of each mapping.
@@ -248,4 +254,4 @@ class block_ledger {
   std::unordered_map<std::uint64_t, std::shared_ptr<memory_of_graph>> graphs_;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -1,15 +1,15 @@
-// Corrects the live set after a loss, from a set that the process sends.
+// Corrects the live set after a loss, using a set that the process sends.
 #include <algorithm>
 #include <unordered_map>
 
 #include "instrumentation/writer/blocks/block_ledger.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
 using namespace trace;
 
-layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const set_scope& scope, process_id process,
-                                   time_ns from, const turn_clock& now) {
+ring::layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const set_scope& scope,
+                                         process_id process, time_ns from, const turn_clock& now) {
   const time_ns still_moves = from - in_motion(now);
   const bool one_pool = scope.pool != pool_id::none;
   std::array<std::unordered_map<std::uint64_t, const known_block*>, layer_count * spaces> named;
@@ -23,13 +23,13 @@ layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const s
   const auto is_others = [&](const alloc_event& block) {
     return one_pool ? block.pool != scope.pool : scope.others.contains(block.pool);
   };
-  layer_bits left_alone = 0;
+  ring::layer_bits left_alone = 0;
   std::vector<alloc_event> gone;
   for (std::size_t place = 0; place < live_.size(); ++place) {
     const bool known = known_layer[place / spaces];
     live_[place].for_each([&](const alloc_event& block) {
       if (is_others(block)) return;
-      if (!known) left_alone |= layer_bit(block.layer);
+      if (!known) left_alone |= ring::layer_bit(block.layer);
       if (!known || block.time > still_moves) return;
       const auto found = named[place].find(block.address);
       const bool same = found != named[place].end() && (found->second->bytes == block.bytes || block.bytes == 0);
@@ -87,7 +87,7 @@ void block_ledger::end_unnamed(const std::vector<alloc_event>& gone, time_ns whe
   }
 }
 
-/// Frees user blocks whose enclosing block is gone, unless an unrecorded newer block there may contain them.
+/// Frees user blocks whose enclosing block is no longer live, unless an unrecorded newer block there may contain them.
 void block_ledger::end_orphans(time_ns when, time_ns still_moves) {
   std::unordered_set<block_id> live;
   for_each_live([&](const alloc_event& block) { live.insert(block.block); });
@@ -108,4 +108,4 @@ void block_ledger::end_orphans(time_ns when, time_ns still_moves) {
   }
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

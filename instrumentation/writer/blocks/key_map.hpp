@@ -7,8 +7,8 @@
 #include <vector>
 
 /// Hash tables with 64-bit keys, for look-ups at each event: one array, no node per value,
-/// no division. Key 0 means "none" in all records, so it cannot be stored. Not thread-safe.
-namespace sluice::collector {
+/// no division. Key 0 means "none" in all records and cannot be stored. Not thread-safe.
+namespace sluice::writer {
 
 namespace detail {
 /// Spreads keys with similar low bits, such as addresses, over 64 - `shift`
@@ -18,7 +18,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// A map that never drops a value. At most half full: O(1) look-ups. A process's colliding keys slow only itself.
+/// A map that never drops a value. It is at most half full, so look-ups are O(1) on average.
 template <class Value>
 class key_map {
  public:
@@ -36,7 +36,7 @@ class key_map {
   [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
   [[nodiscard]] bool contains(std::uint64_t key) const { return find(key) != nullptr; }
 
-  /// Inserts a value, or replaces the existing one. `key` must not be 0.
+  /// Inserts a value, or replaces the existing value of `key`, which must not be 0.
   Value& put(std::uint64_t key, Value value) {
     if (2 * (size_ + 1) > places_.size()) grow();
     std::size_t at = detail::spread(key, 64 - bits_);
@@ -68,15 +68,15 @@ class key_map {
   std::size_t size_ = 0;
 };
 
-/// Keeps the latest values of keys that count up, such as correlation ids. Each key has exactly one
-/// slot; a value is dropped only when the table has its full size and a newer key needs its slot. O(1).
+/// Keeps the latest values of keys that count up, such as correlation ids. Each key has exactly one possible
+/// slot; a value is dropped only when the table has its full size and a newer key needs the slot. O(1).
 template <class Value>
 class recent_map {
  public:
   /// `most`: number of slots at full size; a power of two, at least 64.
-  explicit recent_map(std::size_t most) : most_(most) {}
+  explicit recent_map(std::size_t most) : max_(most) {}
 
-  /// The value of `key`; null if it was never put in or was dropped.
+  /// The value of `key`; null if it was never stored or has been dropped.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (places_.empty() || key == 0) return nullptr;
     const place& p = places_[home_of(key)];
@@ -84,11 +84,11 @@ class recent_map {
   }
   [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
 
-  /// Inserts a value, or replaces the existing one. If the slot held the value of another key, drops that and calls
-  /// `forget(other key)`. `key` must not be 0. The returned reference is valid until the next `put`.
+  /// Inserts a value, or replaces the existing value of `key`, which must not be 0. If the slot contained the value of
+  /// another key, drops that value and calls `forget(other key)`. The returned reference is valid until the next `put`.
   template <class Forget>
   Value& put(std::uint64_t key, const Value& value, Forget&& forget) {
-    while (!is_free_for(key) && places_.size() < most_) grow(forget);
+    while (!is_free_for(key) && places_.size() < max_) grow(forget);
     place& p = places_[home_of(key)];
     if (p.key != 0 && p.key != key) forget(p.key);
     p.key = key;
@@ -130,8 +130,8 @@ class recent_map {
     }
   }
 
-  std::size_t most_;
+  std::size_t max_;
   std::vector<place> places_;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

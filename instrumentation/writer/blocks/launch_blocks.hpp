@@ -6,14 +6,14 @@
 
 #include "core/trace/model/model.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// The blocks that the launch being read has named so far, so that each is written once. A launch with many parameters
-/// comes in several records. Not thread-safe.
+/// The blocks already written for the current launch, so that each block is written once even if the launch consists of
+/// several records (because it has many parameters). Not thread-safe.
 class launch_blocks {
  public:
-  /// Continues with the launch of which this is a row, without its block: forgets the blocks of any other. One call may
-  /// launch several kernels, which differ in name or stream. O(1).
+  /// Sets the current launch to the launch that `row` describes (`row.block` is ignored), and forgets the blocks of any
+  /// other launch. One call may launch several kernels, which differ in name or stream. O(1).
   void continue_with(const trace::touch_event& row) {
     const bool same = row.time == last_.time && row.correlation == last_.correlation && row.name == last_.name &&
                       row.stream == last_.stream && row.process == last_.process;
@@ -22,7 +22,8 @@ class launch_blocks {
     ++launch_;
   }
 
-  /// True if this launch has not named the block before. O(1). Of a launch that names thousands, some may be new twice.
+  /// Returns true the first time it is called with this block for the current launch. O(1). If the launch has thousands
+  /// of blocks, it may return true twice for some.
   [[nodiscard]] bool is_new(trace::block_id block) {
     constexpr std::size_t probes = 8;
     for (std::size_t i = 0; i < probes; ++i) {
@@ -36,7 +37,7 @@ class launch_blocks {
   }
 
  private:
-  /// A block and the launch that named it last; of other launches, the place is free.
+  /// A block and the last launch that named it. Entries of earlier launches count as free.
   struct entry {
     trace::block_id block{};
     std::uint64_t launch = 0;
@@ -46,4 +47,4 @@ class launch_blocks {
   std::uint64_t launch_ = 0;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -1,4 +1,4 @@
-"""Drives a headless Chromium over its debugging pipe: nothing but Python's own library is needed."""
+"""Drives a headless Chromium over its debugging pipe. Needs only the Python standard library."""
 import base64
 import fcntl
 import json
@@ -11,7 +11,7 @@ import time
 
 
 class Chromium:
-    """One page. `messages`: what it wrote to its console. Use as a context manager."""
+    """One page, as a context manager. `messages`: the page's console output."""
 
     def __init__(self, width=1600, height=900, scale=1, flags=()):
         self.program = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
@@ -24,7 +24,7 @@ class Chromium:
         self.profile = tempfile.mkdtemp(prefix="sluice-chromium-")
         to_read, self.to = os.pipe()
         self.from_, to_write = os.pipe()
-        # The browser talks over its descriptors 3 and 4.
+        # The browser uses its descriptors 3 and 4 for the pipe.
         words = [self.program, "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--use-gl=angle", "--use-angle=swiftshader",
                  "--enable-unsafe-swiftshader", "--hide-scrollbars", "--no-first-run", f"--user-data-dir={self.profile}",
                  f"--window-size={self.width},{self.height}", *self.flags, "about:blank"]
@@ -67,7 +67,7 @@ class Chromium:
                 return answer["result"]
 
     def receive(self, seconds):
-        """The next message, or None. Keeps what the console says."""
+        """The next message, or None. Collects console messages."""
         until = time.monotonic() + seconds
         while b"\0" not in self.rest:
             ready, _, _ = select.select([self.from_], [], [], max(0, until - time.monotonic()))
@@ -99,7 +99,7 @@ class Chromium:
         return found["result"].get("value")
 
     def wait_for(self, expression, seconds):
-        """Waits until the expression holds; returns the seconds that it took, or None."""
+        """Waits until the expression is true; returns the seconds that it took, or None."""
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
             if self.value(expression):
@@ -120,7 +120,7 @@ class Chromium:
         self.mouse("mouseReleased", x, y, button="left", clickCount=1)
 
     def drop(self, paths, x, y):
-        """Drops files of this machine on the page."""
+        """Drops local files on the page."""
         data = {"items": [], "files": [os.path.abspath(path) for path in paths], "dragOperationsMask": 1}
         for kind in ("dragEnter", "dragOver", "drop"):
             self.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)

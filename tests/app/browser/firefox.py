@@ -1,4 +1,4 @@
-"""Drives a Firefox on a screen of its own by WebDriver BiDi: nothing but Python's own library is needed."""
+"""Drives Firefox on a private screen over WebDriver BiDi. Needs only the Python standard library."""
 import base64
 import json
 import os
@@ -13,7 +13,7 @@ import time
 
 
 class WebSocket:
-    """A client's end of one connection (RFC 6455), for text alone."""
+    """A WebSocket client connection (RFC 6455) for text messages only."""
 
     def __init__(self, port, path):
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -68,7 +68,7 @@ class WebSocket:
 
 
 class Firefox:
-    """One page, as in chromium.py. What it downloads lies in `folder`."""
+    """One page, as in chromium.py. Downloads go to `folder`."""
 
     def __init__(self, width=1600, height=900, folder=None):
         self.program = next((found for name in ("firefox-esr", "firefox") if (found := shutil.which(name))), None)
@@ -138,14 +138,14 @@ class Firefox:
         return found["result"].get("value")
 
     def wait_for(self, expression, seconds):
-        """Waits until the expression holds; returns the seconds that it took, or None."""
+        """Waits until the expression is true; returns the seconds that it took, or None."""
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
             try:
                 if self.value(expression):
                     return time.monotonic() - begin
             except RuntimeError:
-                pass  # The page is being left.
+                pass  # The page is navigating away.
             time.sleep(0.05)
         return None
 

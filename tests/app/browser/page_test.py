@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The page in a real Chromium, and some of it in Firefox: it looks as the window, has the figures of `sluice query`, and complains of nothing.
+"""Tests the page in Chromium and Firefox: it looks like the window, has the numbers of `sluice query`, logs no errors.
 
-Usage: page_test.py SLUICE SITE RECORDINGS [PART OF A TEST'S NAME]. Ends with 77 (skipped) where there is no page (./dev web builds it) or no Chromium."""
+Usage: page_test.py SLUICE SITE RECORDINGS [PART OF A TEST'S NAME]. Exits with 77 (skipped)
+if there is no page (./dev web builds it) or no Chromium."""
 import json
 import os
 import shutil
@@ -16,14 +17,14 @@ from chromium import Chromium
 from firefox import Firefox
 
 WIDTH, HEIGHT = 1280, 720
-# Pixels that differ by more than this in a colour count; text at other subpixel places does not.
+# Pixels count as different above this difference in a colour; text at other subpixel positions stays below it.
 TOLERANCE = 48
-# Of the picture: its menu bar lacks an entry, demos.
+# Allowed share of different pixels: the page's menu bar has no Demo entry, unlike the program's.
 MOST_DIFFERENT = 0.01
 
 
 def pixels(path):
-    """Rows of RGB bytes of an 8-bit PNG without interlacing."""
+    """The rows of an 8-bit PNG without interlacing, as RGB bytes."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n", path
@@ -68,12 +69,12 @@ def share_of_difference(one, other):
     return different / (len(one) * len(one[0]) / 3)
 
 
-# Tables of figures, as the report has them.
+# The tables of metrics, which are the same as in the report.
 TABLES = ("memory_use", "transfer_use", "device_use", "finding")
 
 
 class Page:
-    """A page that was opened, and what is complained of there."""
+    """An open page and the errors that it logs."""
 
     def __init__(self, browser, folder):
         self.browser, self.folder, self.number = browser, folder, 0
@@ -95,7 +96,7 @@ class Page:
         self.browser.value(f"Module.ccall('sluice_invoke', null, ['string', 'string'], [{json.dumps(command)}, {json.dumps(text)}])")
 
     def downloaded(self, name, seconds=30):
-        """The content of a file that the page saves, once it is complete."""
+        """The content of a file that the page saves. Waits until it is complete."""
         path, end = os.path.join(self.folder, name), time.monotonic() + seconds
         while not os.path.exists(path):
             assert time.monotonic() < end, f"{name} was not saved; there are {os.listdir(self.folder)}"
@@ -108,9 +109,9 @@ class Page:
         return content
 
     def answer(self, sql):
-        """The lines of a query's answer as CSV, by the window's own commands."""
+        """The result of a query as lines of CSV, saved by the window's own commands."""
         self.number += 1
-        # Commands do nothing before the recording is ready, and before there are rows. An answer that is saved late has another number.
+        # Commands do nothing until the recording is ready and has rows. A result that is saved late has another number.
         for _ in range(10):
             self.invoke("query.run", f"select {self.number} as number, * from ({sql})")
             time.sleep(0.5)
@@ -124,7 +125,7 @@ class Page:
         raise AssertionError(f"no answer to {sql!r}")
 
     def looks_like(self, wanted):
-        """Waits until the page looks so; returns the share of pixels that differ."""
+        """Waits until the page looks like the picture; returns the share of pixels that differ."""
         seen, share, end = os.path.join(self.folder, "seen.png"), 1.0, time.monotonic() + 90
         while share > MOST_DIFFERENT and time.monotonic() < end:
             time.sleep(0.5)
@@ -156,7 +157,7 @@ class Tests:
         for table in TABLES:
             sql = f"select * from {table}"
             wanted = self.answer(os.path.join(self.recordings, name), sql)
-            if len(wanted) > 1:  # An answer without rows is not saved.
+            if len(wanted) > 1:  # A result without rows is not saved.
                 found = page.answer(sql)
                 assert found == wanted, f"{table} of {name} differs: {found!r} instead of {wanted!r}"
 

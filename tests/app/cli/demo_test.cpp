@@ -1,4 +1,4 @@
-// sluice demo: what a user types, and what becomes of it.
+// sluice demo: command lines and their effects.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ const std::string fake_driver = SLUICE_BINARY_DIR "/tests/instrumentation/captur
 class demo_test : public testing::Test {
  protected:
   struct outcome {
-    int status = -1;  ///< As a shell has it.
+    int status = -1;  ///< As in a shell.
     std::string out, err;
   };
 
@@ -44,7 +44,7 @@ class demo_test : public testing::Test {
     return all.str();
   }
 
-  /// Runs in a folder of its own; `driver` is where libcuda.so.1 is looked for first.
+  /// Starts `sluice` in a temporary folder. `driver`: the folder that is searched first for libcuda.so.1.
   pid_t begin(std::vector<std::string> words, const std::string& driver = {}) {
     words.insert(words.begin(), {SLUICE_BINARY_DIR "/sluice", "demo"});
     const pid_t child = fork();
@@ -91,7 +91,7 @@ TEST_F(demo_test, list_says_what_each_shows_and_what_to_look_for) {
 TEST_F(demo_test, a_name_that_is_none_is_a_mistake_of_use) {
   const outcome wrong = run({"nothing"});
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_EQ(wrong.err, "sluice: there is no demo 'nothing'; see sluice demo --list\n");
+  EXPECT_EQ(wrong.err, "sluice: no demo named 'nothing'; see sluice demo --list\n");
   EXPECT_EQ(run({}).status, 2);
   EXPECT_EQ(run({"leak", "--device", "abacus"}).status, 2);
 }
@@ -112,14 +112,14 @@ TEST_F(demo_test, records_on_the_simulated_device_and_says_so) {
 TEST_F(demo_test, never_replaces_a_file_that_is_no_recording) {
   std::ofstream(folder / "precious.py") << "print()\n";
   const outcome refused = run({"leak", "--device", "sim", "-o", "precious.py"});
-  EXPECT_EQ(refused.status, 2) << "as of every verb";
+  EXPECT_EQ(refused.status, 2) << "as for every verb";
   EXPECT_THAT(refused.err, HasSubstr("precious.py: exists and is not a recording"));
   EXPECT_EQ(text("precious.py"), "print()\n");
 }
 
 TEST_F(demo_test, can_be_watched_while_it_runs_and_stopped_with_ctrl_c) {
   const pid_t demo = begin({"overlap", "--device", "sim", "--pace", "--seconds", "600", "-o", "live.sluice"});
-  // The file grows while the demo runs: copies can be read before its end.
+  // The file grows while the demo runs: copies can be read before it ends.
   bool seen = false;
   for (int i = 0; i < 1000 && !seen; ++i) {
     usleep(10'000);
@@ -145,8 +145,8 @@ TEST_F(demo_test, records_itself_through_the_capture_library_where_there_is_a_cu
   EXPECT_FALSE(s->simulated());
   bool exact = false;
   (void)s->for_each<trace::kernel_event>([&](const auto& k) { exact |= k.source == trace::provenance::exact; });
-  EXPECT_TRUE(exact) << "kernel times are CUPTI's";
-  // The runtime's pool and user layers lie above the driver's, in one file.
+  EXPECT_TRUE(exact) << "kernel times come from CUPTI";
+  // One file has the driver layer and the runtime's pool and user layers above it.
   std::array<int, trace::layer_count> layers{};
   (void)s->for_each<trace::alloc_event>([&](const auto& a) { ++layers[static_cast<std::size_t>(a.layer)]; });
   EXPECT_GT(layers[static_cast<std::size_t>(trace::layer::driver)], 0);
@@ -156,7 +156,7 @@ TEST_F(demo_test, records_itself_through_the_capture_library_where_there_is_a_cu
 
 TEST_F(demo_test, says_why_there_is_no_cuda_device) {
   if (const auto probe = run({"leak", "--device", "cuda", "-o", "x.sluice"}); probe.status == 0) {
-    GTEST_SKIP() << "there is a CUDA device here";
+    GTEST_SKIP() << "this machine has a CUDA device";
   } else {
     EXPECT_EQ(probe.status, 1);
     EXPECT_THAT(probe.err, HasSubstr("no CUDA device: "));
@@ -169,8 +169,8 @@ TEST_F(demo_test, says_where_no_file_can_be_made) {
   EXPECT_EQ(said.status, 1);
   EXPECT_THAT(said.err, HasSubstr("/no/such/folder/leak.sluice"));
   EXPECT_THAT(said.err, HasSubstr("No such file or directory"));
-  EXPECT_THAT(said.err, HasSubstr("-o")) << "and what to do";
-  EXPECT_EQ(said.out, "") << "nothing was run";
+  EXPECT_THAT(said.err, HasSubstr("-o")) << "the error also says what to do";
+  EXPECT_EQ(said.out, "") << "no demo was run";
 }
 
 TEST_F(demo_test, fails_when_its_list_goes_nowhere) {

@@ -1,4 +1,4 @@
-// `sluice doctor`: what it says of machines that lack something, and of this one.
+// sluice doctor: its report about machines that lack something, and about this machine.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 const std::string fake_driver = SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake";
 
-/// A machine without anything, in a folder of its own; tests put things there.
+/// Fixture with an empty simulated machine in a temporary folder, to which tests add the files that they need.
 class doctor_test : public sluice_program {
  protected:
   doctor_test() {
@@ -139,7 +139,7 @@ TEST_F(doctor_test, does_without_cupti_in_memory_mode) {
   const check_result made = check_cupti(where_);
   EXPECT_EQ(made.state, health::warning);
   EXPECT_FALSE(made.needed);
-  EXPECT_THAT(made.found, HasSubstr("--mode memory needs none"));
+  EXPECT_THAT(made.found, HasSubstr("--mode memory is not affected"));
 }
 
 TEST_F(doctor_test, says_when_profiling_is_for_administrators) {
@@ -174,7 +174,7 @@ TEST_F(doctor_test, says_that_stacks_of_a_python_are_not_known) {
   write_program("bin/python3", "#!/bin/sh\nprintf 'version=3.99\\nimplementation=cpython\\nwithout_gil=0\\n'\n");
   const check_result made = check_python(where_);
   EXPECT_EQ(made.state, health::warning);
-  EXPECT_THAT(made.found, HasSubstr("not recorded"));
+  EXPECT_THAT(made.found, HasSubstr("cannot be recorded"));
   EXPECT_THAT(made.advice, HasSubstr("3.12"));
 }
 
@@ -182,7 +182,7 @@ TEST_F(doctor_test, says_that_a_python_does_not_run) {
   write_program("bin/python3", "#!/bin/sh\nexit 1\n");
   EXPECT_THAT(check_python(where_).found, HasSubstr("does not run"));
   where_.command = "no-such-program";
-  EXPECT_THAT(check_python(where_).found, HasSubstr("there is no program no-such-program"));
+  EXPECT_THAT(check_python(where_).found, HasSubstr("program no-such-program not found"));
 }
 
 TEST_F(doctor_test, says_that_a_folder_cannot_be_written) {

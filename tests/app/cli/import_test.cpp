@@ -1,4 +1,4 @@
-// sluice import, and verbs that are given what another tool recorded.
+// sluice import, and other verbs with files that another tool recorded.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -71,7 +71,7 @@ TEST(import_verb, refuses_what_it_cannot_mean) {
   EXPECT_EQ(run("import '" + folder.file("none") + "' -o '" + folder.file("out.sluice") + "'").status, 1);
   const outcome taken = run("import '" + log + "' -o '" + words + "'");
   EXPECT_EQ(taken.status, 2);
-  EXPECT_THAT(taken.said, HasSubstr("remove it yourself"));
+  EXPECT_THAT(taken.said, HasSubstr("remove it, or choose another name"));
   EXPECT_EQ(run("import '" + log + "' --force -o '" + words + "'").status, 2);
   EXPECT_EQ(testing::read_file(words), "words");
 }
@@ -93,7 +93,7 @@ TEST(import_verb, leaves_nothing_behind_when_it_is_interrupted) {
   int ended = 0;
   ASSERT_EQ(waitpid(child, &ended, 0), child);
   ASSERT_TRUE(WIFEXITED(ended));
-  EXPECT_EQ(WEXITSTATUS(ended), 128 + SIGINT) << "as of every verb";
+  EXPECT_EQ(WEXITSTATUS(ended), 128 + SIGINT) << "as for every verb";
   EXPECT_EQ(folder.files(), 1U);
 }
 

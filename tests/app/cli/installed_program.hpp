@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-/// The program where it is installed: in "bin", with a page in "share/sluice/web". Each file of the page says its name.
+/// Fixture with an installed `sluice` in "bin" and a web page in "share/sluice/web". Each file of the page contains its
+/// own name.
 class installed_program : public sluice_program {
  protected:
   installed_program() {

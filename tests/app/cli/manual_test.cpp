@@ -1,4 +1,4 @@
-// The man page and the completions, which are made of the declared verbs.
+// The man page and the shell completions, which are generated from the declared verbs.
 #include <gmock/gmock.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// What a shell command prints, without the last line end; "FAILED" if it fails.
+/// The output of a shell command without the last newline; "FAILED" if the command fails.
 std::string shell(const std::string& command) {
   std::string text;
   FILE* const pipe = popen(command.c_str(), "r");
@@ -26,7 +26,7 @@ std::string shell(const std::string& command) {
 
 bool is_installed(const std::string& program) { return !shell("command -v " + program + " || true").empty(); }
 
-/// A program with all that is hard to quote.
+/// Fixture with a program whose declaration contains every character that is hard to quote.
 class manual_test : public sluice_program {
  protected:
   manual_test() : app_("Sluice: a tool", "sluice") {
@@ -52,7 +52,7 @@ TEST_F(manual_test, reads_what_is_declared) {
   EXPECT_EQ(cut.usage, "sluice cut [OPTIONS] FILE");
   ASSERT_EQ(cut.positionals.size(), 1U);
   EXPECT_EQ(cut.positionals[0].kind, value_kind::file);
-  ASSERT_EQ(cut.options.size(), 3U) << "--help is one";
+  ASSERT_EQ(cut.options.size(), 3U) << "--help is one of them";
   EXPECT_EQ(cut.options[1].short_name, "o");
   EXPECT_EQ(cut.options[1].kind, value_kind::file);
   EXPECT_EQ(cut.options[2].choices, (std::vector<std::string>{"text", "json"}));
@@ -83,7 +83,7 @@ TEST_F(manual_test, completions_are_sound_scripts) {
   }
 }
 
-/// Completes command lines with the program's own script.
+/// Fixture that completes command lines with the completion script that the program prints.
 class bash_completion_test : public sluice_program {
  protected:
   bash_completion_test() {
@@ -92,7 +92,7 @@ class bash_completion_test : public sluice_program {
     write("sluice.bash", made.out);
   }
 
-  /// What is offered for the last of `words`; in words of the shell, as Readline splits them.
+  /// The completions for the last of `words`, which are split as Readline splits them.
   std::string complete(const std::string& words) {
     return shell("cd " + file(".") + " && bash --norc -c 'source ./sluice.bash; COMP_WORDS=(" + words +
                  "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _sluice 2>/dev/null; echo \"${COMPREPLY[*]}\"'");

@@ -1,8 +1,8 @@
-"""Talks to `sluice mcp` as assistants do, with the client of the package mcp from PyPI.
+"""Uses `sluice mcp` as assistants do, with the client of the PyPI package mcp.
 
     mcp_client_check.py SLUICE RECORDING
 
-Ends with 77 if the package is not installed.
+Exits with 77 if the package is not installed.
 """
 import asyncio
 import importlib.util
@@ -10,7 +10,7 @@ import json
 import sys
 
 package = importlib.util.find_spec("mcp")
-if package is None or package.origin is None:  # The folder mcp beside this file is no package.
+if package is None or package.origin is None:  # The folder mcp beside this file is not a package.
     print("skipped: the package mcp is not installed for this Python")
     sys.exit(77)
 

@@ -1,4 +1,4 @@
-// sluice query and sluice export: what a user types, and what becomes of it.
+// sluice query and sluice export: command lines and their effects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ class query_verb : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  /// `words` as a shell reads them; %F stands for the recording.
+  /// Runs `words`, split as in a shell; %F stands for the recording.
   outcome run(std::string words) const {
     for (auto at = words.find("%F"); at != std::string::npos; at = words.find("%F")) words.replace(at, 2, made_.path());
     const std::string place = folder_.string();
@@ -54,7 +54,7 @@ class query_verb : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(query_verb, answers_in_three_forms) {
+TEST_F(query_verb, results_in_three_forms) {
   const char* asked = "query %F 'SELECT count(*) AS copies, sum(bytes) AS bytes FROM transfer'";
   EXPECT_EQ(run(asked).out, "copies  bytes\n     5   5000\n");
   EXPECT_EQ(run(std::string(asked) + " --format csv").out, "copies,bytes\n5,5000\n");
@@ -81,14 +81,14 @@ TEST_F(query_verb, ends_an_endless_statement_when_its_time_is_up) {
                               " SELECT count(*) FROM c a, c b, c d ORDER BY a.x * b.x - d.x"}) {
     const outcome said = run(std::string("query %F '") + endless + "' --timeout 0.2");
     EXPECT_EQ(said.status, 1) << endless;
-    EXPECT_THAT(said.err, HasSubstr("the query took longer than it may")) << endless;
+    EXPECT_THAT(said.err, HasSubstr("the query exceeded its time limit")) << endless;
     EXPECT_EQ(std::count(said.err.begin(), said.err.end(), '\n'), 1) << endless;
   }
   EXPECT_EQ(run("query %F 'SELECT 1 AS a' --timeout 60 --format csv").out, "a\n1\n");
   EXPECT_EQ(run("query %F 'SELECT 1' --timeout 0").status, 2);
 }
 
-TEST_F(query_verb, ends_when_its_time_is_up_though_nobody_reads_the_answer) {
+TEST_F(query_verb, ends_when_its_time_is_up_though_nobody_reads_the_result) {
   run("query %F 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c' --timeout 1 "
       "--format csv 2>said | (sleep 3; wc -c >size)");
   EXPECT_THAT(text("said"), HasSubstr("could not be interrupted"));
@@ -104,9 +104,9 @@ TEST_F(query_verb, exports_by_the_name_of_the_output) {
   EXPECT_THAT(run("export %F --format csv --table transfer -o - --range 0ns:12ns --only stream:1").out,
               HasSubstr("h2d"));
   EXPECT_EQ(run("export %F -o picture.xyz").status, 2);
-  EXPECT_EQ(run("export %F -o copies.csv --table transfer").status, 2) << "it is there already";
+  EXPECT_EQ(run("export %F -o copies.csv --table transfer").status, 2) << "the file exists already";
   EXPECT_EQ(run("export %F -o copies.csv --table transfer --force").status, 0);
-  EXPECT_EQ(run("export %F -o copies.csv --table cow --force").status, 2) << "there is no such table";
+  EXPECT_EQ(run("export %F -o copies.csv --table cow --force").status, 2) << "the table does not exist";
   EXPECT_EQ(run("export %F -o x.csv --only cow:1").status, 2);
 }
 

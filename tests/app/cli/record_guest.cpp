@@ -1,5 +1,5 @@
-// What `sluice record` records in its tests: a program that speaks to the recorder as the capture library would, and
-// behaves as its first argument says.
+// The program that tests of `sluice record` record: it sends events as the capture library would, and its first
+// argument selects its behaviour.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-using namespace sluice::collector;
+using namespace sluice::ring;
 
 void allocate(std::uint64_t address, std::uint64_t bytes = 4096) {
   alloc_record record{};
@@ -24,20 +24,20 @@ void allocate(std::uint64_t address, std::uint64_t bytes = 4096) {
   record.address = address;
   record.bytes = bytes;
   record.device = no_device;
-  record.kind = 1;  // Of the driver's layer, device memory.
+  record.kind = 1;  // Driver layer, device memory.
   emit(record);
 }
 
-/// Waits while the ring is full, whose reader comes late on a busy machine: what comes next is not lost. A minute in all at most.
+/// Waits while the ring is full, so that the next event is not lost. All calls together wait for at most a minute.
 void wait_for_room() {
   static int waits = 60'000;
   for (; !has_room(maximum_record_bytes) && waits > 0; --waits) usleep(1000);
 }
 
-/// One after another for about so many milliseconds, and 10 that stay from the beginning.
+/// Allocates and frees blocks for about `turns` milliseconds, with 10 more blocks live from the start.
 void churn(int turns, std::uint64_t blocks_a_turn = 200) {
   for (std::uint64_t i = 0; i < 10; ++i) allocate(0x10'0000 + i * 0x1000);
-  std::uint64_t random = 1;  // Sizes that do not compress.
+  std::uint64_t random = 1;  // Generates sizes that do not compress.
   int waits = 200;
   for (int turn = 0; turn < turns; ++turn) {
     for (std::uint64_t i = 0; i < blocks_a_turn; ++i) {
@@ -46,7 +46,7 @@ void churn(int turns, std::uint64_t blocks_a_turn = 200) {
       free_record record{};
       record.header.time = now();
       record.address = 0x20'0000 + i * 0x1000;
-      // On a busy machine the ring may be full: a free that is dropped would leave a block that lives on. Where nothing is recorded all are
+      // A full ring drops events, and a dropped free leaves its block live. If nothing is recorded, every event is
       // dropped.
       while (!emit(record) && waits > 0) {
         --waits;
@@ -61,7 +61,7 @@ void forever() {
   for (;;) pause();
 }
 
-/// Prints each signal that comes, until a TERM.
+/// Prints each signal that arrives, until SIGTERM.
 int print_signals() {
   sigset_t all;
   sigfillset(&all);
@@ -79,7 +79,7 @@ int print_signals() {
   }
 }
 
-/// Prints what a program inherits from whoever starts it.
+/// Prints what a program inherits from the process that starts it.
 int print_inheritance() {
   sigset_t blocked;
   sigprocmask(SIG_BLOCK, nullptr, &blocked);
@@ -102,7 +102,7 @@ int print_inheritance() {
 }
 
 int behave(const std::string& how) {                           // NOLINT(misc-no-recursion)
-  if (how == "print-inheritance") return print_inheritance();  // Before our own producer is there.
+  if (how == "print-inheritance") return print_inheritance();  // Must run before our own producer exists.
   if (how == "no-descriptors") {
     const rlimit none{3, 3};
     setrlimit(RLIMIT_NOFILE, &none);
@@ -118,7 +118,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     churn(1500);
     return 0;
   }
-  if (how == "trickle") {  // So little that a ring holds all of it, however busy the machine is.
+  if (how == "trickle") {  // So few events that a ring holds them all, however busy the machine is.
     churn(3000, 10);
     return 0;
   }
@@ -126,7 +126,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     churn(400, 4000);
     return 5;
   }
-  if (how == "hoard") {  // Four million blocks, of which none is freed.
+  if (how == "hoard") {  // Four million blocks that are never freed.
     for (std::uint64_t i = 1; i <= 4'000'000; ++i) {
       allocate(i << 12);
       if (i % 2000 == 0) usleep(500);
@@ -156,9 +156,9 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     usleep(300'000);
     return 0;
   }
-  if (how == "run-out") {  // Holds ten blocks from the start, fills a ring of 1 MiB, and gets no more then.
+  if (how == "run-out") {  // Holds ten blocks from the start, fills a ring of 1 MiB, then fails to allocate.
     churn(300, 4000);
-    usleep(500'000);  // The writer catches up, so that no full ring loses what follows.
+    usleep(500'000);  // The writer catches up; otherwise a full ring would lose what follows.
     alloc_failed_record record{};
     record.header.time = now();
     record.bytes = 1 << 30;
@@ -169,12 +169,12 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     emit(record);
     return 9;
   }
-  if (how == "run-out-and-go-on") {  // The same, and catches it; then the ring is filled again.
+  if (how == "run-out-and-go-on") {  // As "run-out", but handles the failure and then fills the ring again.
     behave("run-out");
     churn(400, 4000);
     return 0;
   }
-  if (how == "retry") {  // Frees what it keeps for later, and asks again.
+  if (how == "retry") {  // Fails to allocate, frees its cached memory and tries again.
     alloc_failed_record record{};
     record.header.time = now();
     record.bytes = 4096;
@@ -197,7 +197,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     allocate(0x2000);
     return 0;
   }
-  if (how == "child-outlives") {  // For a moment only.
+  if (how == "child-outlives") {  // The child runs only for a moment longer.
     if (fork() != 0) return 0;
     usleep(300'000);
     allocate(0x2000);
@@ -212,7 +212,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     usleep(20'000'000);
     return 0;
   }
-  if (how == "wait-for-signal") {  // Dies of it.
+  if (how == "wait-for-signal") {  // Waits until a signal ends the process.
     printf("ready\n");
     fflush(stdout);
     forever();
@@ -227,7 +227,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     forever();
   }
   if (how == "print-signals") return print_signals();
-  if (how == "signals") {  // What it inherited must be what it would have without us.
+  if (how == "signals") {  // The signal state must be the same as without the recorder.
     sigset_t blocked;
     sigprocmask(SIG_BLOCK, nullptr, &blocked);
     for (int number = 1; number < 32; ++number) {

@@ -1,4 +1,4 @@
-// sluice record: its exit status is the command's, and there is a recording whatever the command does.
+// sluice record: its exit status is that of the command, and a recording remains whatever the command does.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 namespace sluice {
 namespace {
 
-using collector::recorded;
 using testing::HasSubstr;
 using testing::Not;
+using writer::recorded;
 using namespace trace;
 
 /// `sluice record`.
@@ -34,16 +34,16 @@ class record_test : public sluice_program {
 
   outcome run(const std::vector<std::string>& arguments) { return end(begin(arguments)); }
 
-  /// Replaces what an earlier run of the same test recorded.
+  /// Replaces the recording of an earlier run in the same test.
   outcome run_guest(const std::string& how) { return run({"-o", "t.sluice", "--force", "--", guest, how}); }
 
   void wait_until_ready() {
     while (content_of(folder_.file("out")).find("ready") == std::string::npos) usleep(2000);
   }
 
-  /// The recording, which must be whole.
-  recorded trace(const std::string& name = "t.sluice") {
-    recorded found(folder_.file(name));
+  /// Reads the recording `name`, which must be complete.
+  writer::recorded trace(const std::string& name = "t.sluice") {
+    writer::recorded found(folder_.file(name));
     EXPECT_TRUE(found.snapshot().complete());
     return found;
   }
@@ -58,7 +58,7 @@ TEST_F(record_test, status_is_the_commands) {
   EXPECT_EQ(trace().all<alloc_event>().size(), 1u);
 
   EXPECT_EQ(run_guest("fail").status, 7);
-  const recorded failed = trace();
+  const writer::recorded failed = trace();
   EXPECT_EQ(failed.all<alloc_event>().size(), 1u);
   ASSERT_EQ(failed.tables().processes.rows().size(), 1u);
   EXPECT_EQ(failed.tables().processes.rows()[0].exit_status, 7);
@@ -66,7 +66,7 @@ TEST_F(record_test, status_is_the_commands) {
 
 TEST_F(record_test, a_command_that_is_killed_leaves_a_recording) {
   EXPECT_EQ(run_guest("die").status, 128 + SIGKILL);
-  const recorded killed = trace();
+  const writer::recorded killed = trace();
   EXPECT_EQ(killed.all<alloc_event>().size(), 1u);
   EXPECT_EQ(killed.tables().processes.rows()[0].exit_status, 128 + SIGKILL);
 }
@@ -146,7 +146,7 @@ TEST_F(record_test, a_disk_that_fills_up_is125_only_if_the_command_succeeded) {
   EXPECT_THAT(full.err, HasSubstr("t.sluice: "));
   EXPECT_THAT(full.err, HasSubstr("free some space"));
   EXPECT_EQ(run_limited("false").status, 1);
-  EXPECT_FALSE(recorded(folder_.file("t.sluice")).snapshot().complete()) << "what there is opens";
+  EXPECT_FALSE(recorded(folder_.file("t.sluice")).snapshot().complete()) << "an incomplete recording opens";
 }
 
 TEST_F(record_test, replaces_a_recording_if_forced_and_nothing_else_ever) {
@@ -164,8 +164,8 @@ TEST_F(record_test, replaces_a_recording_if_forced_and_nothing_else_ever) {
   EXPECT_EQ(trace("t.sluice").all<alloc_event>().size(), 1u);
 }
 
-/// Blocks that the last checkpoint of a recording says are live.
-std::size_t live_at_the_end(const recorded& trace) {
+/// The number of live blocks in the last checkpoint of a recording.
+std::size_t live_at_the_end(const writer::recorded& trace) {
   const auto checkpoints = trace.all<checkpoint_event>();
   std::size_t count = 0;
   for (const live_block_event& block : trace.all<live_block_event>())
@@ -186,12 +186,12 @@ TEST_F(record_test, a_ring_keeps_the_last_part_and_what_lives_in_it) {
     largest = std::max(largest, all);
   }
   EXPECT_EQ(end(child).status, 0);
-  EXPECT_LE(largest, std::uintmax_t{1} << 20) << "the copy that is made when it is cut counts too";
-  const recorded kept = trace();
+  EXPECT_LE(largest, std::uintmax_t{1} << 20) << "the limit includes the copy that is made when the recording is cut";
+  const writer::recorded kept = trace();
   const auto allocated = kept.all<alloc_event>();
   EXPECT_LT(allocated.size(), 290'000U) << "nothing was cut";
   EXPECT_GT(allocated.size(), 1000U);
-  // The ten from the beginning are known by a checkpoint, at the kept part's beginning and at its end.
+  // Checkpoints at the start and the end of the kept part list the ten blocks from the start of the program.
   EXPECT_EQ(live_at_the_end(kept), 11U);
   const auto checkpoints = kept.all<checkpoint_event>();
   ASSERT_GE(checkpoints.size(), 2U);
@@ -206,18 +206,18 @@ TEST_F(record_test, a_failed_allocation_dumps_a_ring) {
   const outcome failed = run({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "fail-to-allocate"});
   EXPECT_EQ(failed.status, 0);
   EXPECT_THAT(failed.err, HasSubstr("an allocation failed in process"));
-  const recorded dump = trace("t-dump1.sluice");
+  const writer::recorded dump = trace("t-dump1.sluice");
   EXPECT_EQ(dump.all<alloc_failed_event>().size(), 1U);
   EXPECT_EQ(live_at_the_end(dump), 11U);
 }
 
 TEST_F(record_test, on_oom_keeps_what_led_to_a_failure) {
   const outcome failed = run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out"});
-  EXPECT_EQ(failed.status, 9) << "the command's";
-  EXPECT_THAT(failed.err, HasSubstr("out of memory: 1.00 GiB asked for with cuMemAlloc"));
+  EXPECT_EQ(failed.status, 9) << "the status of the command";
+  EXPECT_THAT(failed.err, HasSubstr("out of memory: 1.00 GiB requested with cuMemAlloc"));
   EXPECT_THAT(failed.err, HasSubstr("KiB in use; the recording is t.sluice\n"));
   EXPECT_EQ(std::count(failed.err.begin(), failed.err.end(), '\n'), 1);
-  const recorded kept = trace();
+  const writer::recorded kept = trace();
   EXPECT_EQ(kept.all<alloc_failed_event>().size(), 1U);
   const auto checkpoints = kept.all<checkpoint_event>();
   ASSERT_FALSE(checkpoints.empty());
@@ -235,7 +235,7 @@ TEST_F(record_test, on_oom_keeps_nothing_of_a_command_that_got_its_memory) {
     EXPECT_EQ(all_well.err, "sluice: no allocation failed; nothing was kept\n") << how;
     EXPECT_FALSE(exists("t.sluice"));
   }
-  // The recording of an earlier failure stays.
+  // The recording of an earlier failure is kept.
   EXPECT_EQ(run({"-o", "t.sluice", "--on-oom", "--", guest, "run-out"}).status, 9);
   EXPECT_EQ(run({"-o", "t.sluice", "--force", "--on-oom", "--", guest, "succeed"}).status, 0);
   EXPECT_EQ(trace().all<alloc_failed_event>().size(), 1U);
@@ -244,7 +244,7 @@ TEST_F(record_test, on_oom_keeps_nothing_of_a_command_that_got_its_memory) {
 TEST_F(record_test, on_oom_saves_a_failure_that_the_command_survives_before_the_ring_loses_it) {
   const outcome survived = run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out-and-go-on"});
   EXPECT_EQ(survived.status, 0);
-  EXPECT_THAT(survived.err, HasSubstr("out of memory: 1.00 GiB asked for"));
+  EXPECT_THAT(survived.err, HasSubstr("out of memory: 1.00 GiB requested"));
   EXPECT_THAT(survived.err, HasSubstr("the recording is t-dump1.sluice\n"));
   EXPECT_FALSE(exists("t.sluice")) << "there was no other failure";
   EXPECT_EQ(trace("t-dump1.sluice").all<alloc_failed_event>().size(), 1U);
@@ -263,13 +263,13 @@ TEST_F(record_test, a_signal_dumps) {
   kill(child, SIGUSR2);
   while (!exists("t-dump1.sluice") || !recorded(folder_.file("t-dump1.sluice")).snapshot().complete()) usleep(10'000);
   kill(child, SIGTERM);
-  EXPECT_EQ(end(child).status, 128 + SIGTERM) << "the command got the second signal only";
+  EXPECT_EQ(end(child).status, 128 + SIGTERM) << "the command got only the second signal";
   EXPECT_EQ(trace("t-dump1.sluice").all<alloc_event>().size(), 1U);
 }
 
 TEST_F(record_test, a_delay_leaves_the_beginning_out_but_not_what_lives) {
   EXPECT_EQ(run({"-o", "t.sluice", "--delay", "0.7", "--", guest, "churn"}).status, 0);
-  const recorded late = trace();
+  const writer::recorded late = trace();
   EXPECT_EQ(live_at_the_end(late), 11U);
   const auto checkpoints = late.all<checkpoint_event>();
   EXPECT_GT(checkpoints[0].time, 600'000'000);
@@ -278,7 +278,7 @@ TEST_F(record_test, a_delay_leaves_the_beginning_out_but_not_what_lives) {
 
 TEST_F(record_test, a_duration_ends_the_recording_and_not_the_command) {
   EXPECT_EQ(run({"-o", "t.sluice", "--duration", "0.3", "--", "sh", "-c", guest + " churn; exit 5"}).status, 5);
-  const recorded part = trace();
+  const writer::recorded part = trace();
   EXPECT_GE(live_at_the_end(part), 11U);
   for (const alloc_event& a : part.all<alloc_event>()) EXPECT_LT(a.time, 1'000'000'000);
 }
@@ -319,7 +319,7 @@ TEST_F(record_test, a_command_without_cuda_makes_a_valid_file) {
   EXPECT_EQ(plain.status, 3);
   EXPECT_EQ(plain.out, "hello\n");
   EXPECT_THAT(plain.err, HasSubstr("no CUDA activity was seen"));
-  const recorded quiet = trace();
+  const writer::recorded quiet = trace();
   ASSERT_EQ(quiet.tables().processes.rows().size(), 1u);
   EXPECT_EQ(quiet.text(quiet.tables().processes.rows()[0].command), "sh -c echo hello; exit 3");
 }
@@ -333,7 +333,7 @@ TEST_F(record_test, survives_a_command_that_closes_everything) {
 
 TEST_F(record_test, waits_for_children_that_outlive_the_command) {
   EXPECT_EQ(run_guest("child-outlives").status, 0);
-  const recorded both = trace();
+  const writer::recorded both = trace();
   EXPECT_EQ(both.all<alloc_event>().size(), 2u);
   EXPECT_EQ(both.tables().processes.rows().size(), 2u);
 }
@@ -347,15 +347,15 @@ TEST_F(record_test, does_not_wait_for_a_daemon_for_ever) {
 TEST_F(record_test, an_interrupt_is_the_commands_and_ends_the_wait_for_others) {
   const pid_t child = begin({"-o", "t.sluice", "--", guest, "handle-interrupt"});
   wait_until_ready();
-  kill(-child, SIGINT);  // As a terminal does: the whole group.
+  kill(-child, SIGINT);  // To the whole group, as a terminal does.
   EXPECT_EQ(end(child).status, 9);
-  EXPECT_EQ(trace().all<alloc_event>().size(), 2u) << "what the command did on its way out is recorded";
+  EXPECT_EQ(trace().all<alloc_event>().size(), 2u) << "events during the command's shutdown are recorded";
 }
 
 TEST_F(record_test, a_termination_is_passed_on) {
   const pid_t child = begin({"-o", "t.sluice", "--", guest, "wait-for-signal"});
   wait_until_ready();
-  kill(child, SIGTERM);  // To us alone.
+  kill(child, SIGTERM);  // Only to the recorder.
   EXPECT_EQ(end(child).status, 128 + SIGTERM);
   EXPECT_EQ(trace().all<alloc_event>().size(), 1u);
 }
@@ -364,7 +364,7 @@ TEST_F(record_test, changes_nothing_that_the_command_can_see) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Sanitizers handle signals of their own.
   EXPECT_EQ(run_guest("signals").status, 0) << "a signal is blocked or handled that should not be";
 #endif
-  EXPECT_EQ(run_guest("descriptors").status, 0) << "a descriptor of ours is open in the command";
+  EXPECT_EQ(run_guest("descriptors").status, 0) << "the command inherited a descriptor of the recorder";
 }
 
 TEST_F(record_test, a_killed_recorder_leaves_a_file_that_opens_and_a_command_that_goes_on) {

@@ -1,4 +1,4 @@
-// The verbs that make recordings of recordings: what they print, and with what status they end.
+// The verbs that make recordings from other recordings: their output and exit status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 struct outcome {
   int status = -1;
-  std::string said;  ///< On both outputs.
+  std::string said;  ///< Standard output and standard error.
 };
 
 class recordings : public ::testing::Test {
@@ -47,7 +47,7 @@ TEST_F(recordings, are_generated_the_same_for_a_seed_and_repeated) {
   const auto made =
       sluice("generate --events 20000 --seed 5 --pattern inference --stacks all --processes 2 -o " + file("a.sluice"));
   EXPECT_EQ(made.status, 0) << made.said;
-  EXPECT_THAT(made.said, HasSubstr("bytes an event"));
+  EXPECT_THAT(made.said, HasSubstr("bytes per event"));
   EXPECT_EQ(sluice("report " + file("a.sluice")).status, 0);
   EXPECT_EQ(sluice("generate --tile " + leak + " --events 5000 -o " + file("b.sluice")).status, 0);
   EXPECT_EQ(sluice("report " + file("b.sluice")).status, 0);
@@ -60,7 +60,7 @@ TEST_F(recordings, are_generated_the_same_for_a_seed_and_repeated) {
 TEST_F(recordings, are_cut_redacted) {
   const auto cut = sluice("trim " + leak + " --range 100ms:300ms --redact -o " + file("cut.sluice"));
   EXPECT_EQ(cut.status, 0) << cut.said;
-  EXPECT_THAT(cut.said, HasSubstr("from before"));
+  EXPECT_THAT(cut.said, HasSubstr("from earlier"));
   const auto report = sluice("report " + file("cut.sluice"));
   EXPECT_EQ(report.status, 0);
   EXPECT_THAT(report.said, HasSubstr("[redacted]"));
@@ -70,7 +70,7 @@ TEST_F(recordings, are_cut_redacted) {
   std::filesystem::copy_file(leak, file("own.sluice"));
   EXPECT_EQ(sluice("trim " + file("own.sluice") + " -o " + file("own.sluice")).status, 2);
   EXPECT_EQ(std::filesystem::file_size(file("own.sluice")), std::filesystem::file_size(leak))
-      << "the recording is as it was";
+      << "the recording is unchanged";
 }
 
 TEST_F(recordings, are_put_together) {
@@ -84,7 +84,7 @@ TEST_F(recordings, are_put_together) {
 TEST_F(recordings, are_compared) {
   const auto text = sluice("diff " + leak + " " + overlap);
   EXPECT_EQ(text.status, 0) << text.said;
-  EXPECT_THAT(text.said, HasSubstr("Memory, at the highest of each"));
+  EXPECT_THAT(text.said, HasSubstr("Memory, peaks"));
   const auto same = nlohmann::json::parse(sluice("diff --format json " + leak + " " + leak).said);
   for (const auto& memory : same.at("memory")) {
     EXPECT_EQ(memory.at("before"), memory.at("after"));

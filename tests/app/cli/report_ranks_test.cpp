@@ -17,7 +17,7 @@ using testing::ms;
 using ::testing::Not;
 using testing::recording;
 
-/// A job of ranks 0 to `count` - 1, each on a GPU of its own. Rank 5 needs 2 GiB more than the 2 GiB of the others.
+/// A job of ranks 0 to `count` - 1, each on its own GPU. Rank 5 needs 4 GiB, the others 2 GiB.
 class job {
  public:
   explicit job(std::uint64_t count) {
@@ -42,18 +42,18 @@ class job {
     }
     made_.flush();
     all_ = std::make_unique<indexed>(made_.open());
-    of_ = analysis::make_report(all_->index, *all_->snapshot);
+    of_ = metrics::make_report(all_->index, *all_->snapshot);
   }
 
-  /// As `sluice report` prints it, of the rank that it chooses.
-  std::string text() { return text(analysis::rank_to_show(of_)); }
+  /// The text of `sluice report` for the rank that the program chooses by default.
+  std::string text() { return text(metrics::rank_to_show(of_)); }
   std::string text(std::optional<std::int64_t> rank) {
-    analysis::report shown = of_;
-    std::optional<analysis::one_rank> only;
-    if (rank) only = analysis::keep_rank(shown, tables(), *rank);
+    metrics::report shown = of_;
+    std::optional<metrics::one_rank> only;
+    if (rank) only = metrics::keep_rank(shown, tables(), *rank);
     return report_text({shown, tables(), "train.sluice", only});
   }
-  analysis::report& of() { return of_; }
+  metrics::report& of() { return of_; }
   const trace::tables& tables() { return all_->snapshot->tables(); }
 
  private:
@@ -70,7 +70,7 @@ class job {
 
   recording made_;
   std::unique_ptr<indexed> all_;
-  analysis::report of_;
+  metrics::report of_;
 };
 
 TEST(report_on_ranks, shows_all_of_a_few) {
@@ -81,18 +81,19 @@ TEST(report_on_ranks, shows_all_of_a_few) {
 
 TEST(report_on_ranks, shows_of_many_the_one_that_needs_most_memory) {
   const std::string text = job(8).text();
-  EXPECT_THAT(text, HasSubstr("8 ranks. What follows of one device or process is of rank 5, which needs most memory"));
+  EXPECT_THAT(text,
+              HasSubstr("8 ranks. Data of one device or process below is from rank 5, which needs the most memory"));
   EXPECT_THAT(text, HasSubstr("H100 (GPU 5)"));
   EXPECT_THAT(text, HasSubstr("GPU 5  driver: device  4.00 GiB"));
   EXPECT_THAT(text, HasSubstr("(pid 105), rank 5"));
   for (const char* other : {"H100 (GPU 4)", "(pid 104)", "GPU 4  driver: device"})
     EXPECT_THAT(text, Not(HasSubstr(other)));
-  EXPECT_THAT(text, HasSubstr("\n     4  GPU 4  driver")) << "but the comparison is of all";
+  EXPECT_THAT(text, HasSubstr("\n     4  GPU 4  driver")) << "but all ranks are compared";
 }
 
 TEST(report_on_ranks, shows_the_rank_that_is_asked_for) {
   const std::string text = job(8).text(2);
-  EXPECT_THAT(text, HasSubstr("of rank 2; --rank shows another one"));
+  EXPECT_THAT(text, HasSubstr("from rank 2; --rank selects another"));
   EXPECT_THAT(text, HasSubstr("GPU 2  driver: device  2.00 GiB"));
   EXPECT_THAT(text, Not(HasSubstr("GPU 5  driver: device")));
 }
@@ -102,26 +103,26 @@ TEST(report_on_ranks, says_what_is_of_all_ranks_together) {
   eight.of().whole.active = {0, 10 * ms};
   eight.of().whole.ranges = {{{}, 80, 40 * ms, ms, {}}};
   const std::string text = eight.text();
-  EXPECT_THAT(text, HasSubstr("Named ranges by time, of all 8 ranks together\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("40.0 ms +50 % +80")) << "half of the time of each rank, on average";
+  EXPECT_THAT(text, HasSubstr("Named ranges by time, all 8 ranks together\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("40.0 ms +50 % +80")) << "half of each rank's time, on average";
 }
 
 TEST(report_on_ranks, knows_no_rank_that_is_not_there) {
   job eight(8);
-  EXPECT_FALSE(analysis::keep_rank(eight.of(), eight.tables(), 8));
-  EXPECT_EQ(eight.of().peaks.size(), 8U) << "and leaves the report as it was";
+  EXPECT_FALSE(metrics::keep_rank(eight.of(), eight.tables(), 8));
+  EXPECT_EQ(eight.of().peaks.size(), 8U) << "and does not change the report";
 }
 
 TEST(report_on_ranks, keeps_what_ranks_share) {
   job eight(8);
-  analysis::report all = eight.of();
-  analysis::memory_peak pinned;
+  metrics::report all = eight.of();
+  metrics::memory_peak pinned;
   pinned.kind = trace::memory_kind::pinned;
   all.peaks.push_back(pinned);
-  ASSERT_TRUE(analysis::keep_rank(all, eight.tables(), 5));
+  ASSERT_TRUE(metrics::keep_rank(all, eight.tables(), 5));
   ASSERT_EQ(all.peaks.size(), 2U);
   EXPECT_EQ(all.peaks[0].device, trace::device_id{6});
-  EXPECT_EQ(all.peaks[1].device, trace::device_id::none) << "memory of the host";
+  EXPECT_EQ(all.peaks[1].device, trace::device_id::none) << "host memory";
   EXPECT_EQ(all.waste.ranks.size(), 8U);
 }
 
@@ -129,7 +130,7 @@ TEST(report_on_ranks, compares_very_many_by_the_lowest_the_median_and_the_highes
   const std::string text = job(40).text();
   EXPECT_THAT(text, ::testing::ContainsRegex("lowest +median +highest"));
   EXPECT_THAT(text, ::testing::ContainsRegex("peak +2.00 GiB \\(rank 0\\) +2.00 GiB +4.00 GiB \\(rank 5\\)"));
-  EXPECT_THAT(text, Not(::testing::ContainsRegex("\n +collectives"))) << "there are none";
+  EXPECT_THAT(text, Not(::testing::ContainsRegex("\n +collectives"))) << "there are no collectives";
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/text_table.hpp"
-#include "core/figures/finding_rules.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/metrics/finding_rules.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/stacks.hpp"
@@ -34,7 +34,7 @@ using trace::direction;
 using trace::layer;
 using trace::memory_kind;
 
-/// A little of everything that a report can say.
+/// Records a training that has something for every part of a report.
 void tell_a_training(recording& made) {
   made.standard_tables();
   trace::pool_row pool;
@@ -95,13 +95,13 @@ class report : public ::testing::Test {
     made_.close();
     all_.emplace(made_.open());
   }
-  analysis::report summary(std::optional<analysis::time_range> range = std::nullopt) {
-    analysis::report all = analysis::make_report(all_->index, *all_->snapshot, range);
-    all.file_bytes = 4321;  // Depends on the compressor's version.
+  metrics::report summary(std::optional<time_range> range = std::nullopt) {
+    metrics::report all = metrics::make_report(all_->index, *all_->snapshot, range);
+    all.file_bytes = 4321;  // The real size depends on the compressor's version.
     return all;
   }
 
-  /// Compares with the file of that name; SLUICE_WRITE_GOLDEN=1 writes it instead.
+  /// Compares `text` with the golden file `name`. With SLUICE_WRITE_GOLDEN=1, writes the file instead.
   static void expect_golden(const std::string& text, const std::string& name) {
     const std::string path = std::string(SLUICE_SOURCE_DIR) + "/tests/app/cli/golden/" + name;
     if (std::getenv("SLUICE_WRITE_GOLDEN") != nullptr) {
@@ -112,10 +112,10 @@ class report : public ::testing::Test {
     std::stringstream wanted;
     wanted << in.rdbuf();
     EXPECT_EQ(text, wanted.str())
-        << "if the change is meant, run again with SLUICE_WRITE_GOLDEN=1 and review the difference";
+        << "if the change is intended, run again with SLUICE_WRITE_GOLDEN=1 and review the diff";
   }
 
-  void expect_described(const analysis::report& all) {
+  void expect_described(const metrics::report& all) {
     std::set<std::string> members;
     gather_members(nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"})), members);
     EXPECT_GT(members.size(), 80U);
@@ -133,31 +133,31 @@ class report : public ::testing::Test {
 };
 
 TEST_F(report, prints_text) {
-  const analysis::report all = summary();
+  const metrics::report all = summary();
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report.txt");
 }
 
 TEST_F(report, prints_json) {
-  const analysis::report all = summary();
+  const metrics::report all = summary();
   expect_golden(report_json({all, all_->snapshot->tables(), "train.sluice"}), "report.json");
 }
 
-/// The words of the text and of JSON, from the index and from the stored_figures.
+/// Expects the same text and JSON from the events and from the stored metrics.
 void expect_same_report(const std::shared_ptr<trace::file>& file) {
   const indexed all(file);
-  const auto kept = analysis::encode_stored_figures(analysis::make_stored_figures(all.index, *all.snapshot));
+  const auto kept = summary::encode_stored_metrics(summary::make_stored_metrics(all.index, *all.snapshot));
   ASSERT_TRUE(kept);
-  symbols::frame_book book(symbols::options_for(*all.snapshot));
-  const analysis::report from_index = analysis::make_report(all.index, *all.snapshot);
-  const analysis::report from_stored_figures =
-      analysis::make_report(analysis::decode_stored_figures(*kept).value().figures, *all.snapshot, {book});
+  symbols::frame_cache book(symbols::options_for(*all.snapshot));
+  const metrics::report from_index = metrics::make_report(all.index, *all.snapshot);
+  const metrics::report from_stored_metrics =
+      metrics::make_report(summary::decode_stored_metrics(*kept).value().metrics, *all.snapshot, {book});
   const report_subject one{from_index, all.snapshot->tables(), "file"};
-  const report_subject other{from_stored_figures, all.snapshot->tables(), "file"};
+  const report_subject other{from_stored_metrics, all.snapshot->tables(), "file"};
   EXPECT_EQ(report_text(one), report_text(other));
   EXPECT_EQ(report_json(one), report_json(other));
 }
 
-TEST_F(report, is_the_same_from_a_stored_figures) {
+TEST_F(report, is_the_same_from_a_stored_metrics) {
   expect_same_report(made_.open());
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
     if (entry.path().extension() != ".sluice") continue;
@@ -167,42 +167,42 @@ TEST_F(report, is_the_same_from_a_stored_figures) {
 }
 
 TEST_F(report, prints_a_range) {
-  const analysis::report all = summary(analysis::time_range{0, 100 * ms});
+  const metrics::report all = summary(time_range{0, 100 * ms});
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_range.txt");
 }
 
-/// A training that says which line asked for what.
+/// Fixture with a training whose events have call stacks.
 class report_of_stacks : public report {
  protected:
   trace::stack_id call(trace::stack_id caller, std::string_view function, std::string_view file, std::uint64_t line) {
     trace::frame_row frame;
     frame.id = trace::frame_id{++last_};
     frame.kind = trace::frame_kind::python;
-    frame.function = told_.text(function);
-    frame.file = told_.text(file);
+    frame.function = reported_.text(function);
+    frame.file = reported_.text(file);
     frame.line = line;
-    told_.writer().add(frame);
-    told_.writer().add(trace::stack_row{trace::stack_id{last_}, caller, frame.id});
+    reported_.writer().add(frame);
+    reported_.writer().add(trace::stack_row{trace::stack_id{last_}, caller, frame.id});
     return trace::stack_id{last_};
   }
   void alloc(trace::time_ns time, std::uint64_t bytes, trace::stack_id by) {
-    auto row = told_.event<trace::alloc_event>(time);
+    auto row = reported_.event<trace::alloc_event>(time);
     row.block = trace::block_id{++last_};
     row.bytes = bytes;
     row.kind = memory_kind::device;
     row.layer = layer::framework;
     row.device = trace::device_id{1};
     row.stack = by;
-    told_.writer().add(row);
+    reported_.writer().add(row);
   }
   void copy(trace::time_ns begin, trace::time_ns end, std::uint64_t bytes, trace::stack_id by) {
-    auto asked = told_.event<trace::api_call_event>(begin);
-    asked.id = told_.writer().next_event();
-    asked.name = told_.text("cuMemcpyHtoDAsync_v2");
+    auto asked = reported_.event<trace::api_call_event>(begin);
+    asked.id = reported_.writer().next_event();
+    asked.name = reported_.text("cuMemcpyHtoDAsync_v2");
     asked.end = begin + 1000;
     asked.stack = by;
-    told_.writer().add(asked);
-    auto row = told_.event<trace::transfer_event>(begin);
+    reported_.writer().add(asked);
+    auto row = reported_.event<trace::transfer_event>(begin);
     row.end = end;
     row.bytes = bytes;
     row.direction = direction::h2d;
@@ -211,17 +211,17 @@ class report_of_stacks : public report {
     row.device = trace::device_id{1};
     row.stream = trace::stream_id{1};
     row.call = asked.id;
-    told_.writer().add(row);
+    reported_.writer().add(row);
   }
   void SetUp() override {
-    told_.standard_tables();
+    reported_.standard_tables();
     trace::source_row source;
     source.id = trace::source_id{1};
-    source.file = told_.text("/home/me/train.py");
+    source.file = reported_.text("/home/me/train.py");
     source.first_line = 38;
     source.text =
-        told_.text("def step(batch):\n    x = batch.to(device)\n    loss = model(x).sum()\n    loss.backward()\n");
-    told_.writer().add(source);
+        reported_.text("def step(batch):\n    x = batch.to(device)\n    loss = model(x).sum()\n    loss.backward()\n");
+    reported_.writer().add(source);
     const auto main = call({}, "<module>", "/home/me/train.py", 90);
     const auto build = call(main, "build", "/home/me/train.py", 12);
     const auto step = call(main, "step", "/home/me/train.py", 40);
@@ -239,25 +239,25 @@ class report_of_stacks : public report {
     copy(10 * ms, 40 * ms, 300 * mib, load);
     copy(50 * ms, 90 * ms, 900 * mib, prefetch);
     copy(95 * ms, 97 * ms, 1 * mib, {});
-    told_.add_kernel(45 * ms, 92 * ms);
-    told_.close();
-    all_.emplace(told_.open());
+    reported_.add_kernel(45 * ms, 92 * ms);
+    reported_.close();
+    all_.emplace(reported_.open());
   }
-  recording told_;
+  recording reported_;
   std::uint64_t last_ = 0;
 };
 
 TEST_F(report_of_stacks, names_the_line_that_holds_the_memory_and_the_copy_that_the_device_waits_for) {
-  const analysis::report all = summary();
+  const metrics::report all = summary();
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_stacks.txt");
 }
 
 TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
-  const analysis::report all = summary();
+  const metrics::report all = summary();
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   const auto& memory = json["memory"].at(0)["by_line_at_maximum"];
   const auto& first = memory["lines"].at(0);
-  EXPECT_EQ(first["bytes"], 4 * gib + 512 * mib) << "the blocks of line 40, whatever the framework did below it";
+  EXPECT_EQ(first["bytes"], 4 * gib + 512 * mib) << "the blocks of line 40, whatever framework frames are below it";
   EXPECT_EQ(first["blocks"], 3);
   EXPECT_EQ(first["inferred"]["bytes"], 512 * mib);
   EXPECT_EQ(memory["lines"].at(1)["inferred"]["blocks"], 0);
@@ -278,7 +278,7 @@ TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
 }
 
 TEST_F(report_of_stacks, says_by_what_it_groups_the_memory) {
-  const analysis::report all = summary();
+  const metrics::report all = summary();
   expect_described(all);
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   const auto& asked = json["memory"].at(0)["asked_by_at_maximum"];
@@ -291,9 +291,9 @@ TEST_F(report_of_stacks, says_by_what_it_groups_the_memory) {
 
 TEST_F(report_of_stacks, groups_by_what_the_reader_chose) {
   const auto text_by = [&](symbols::attribution by) {
-    symbols::frame_book book;
-    const analysis::report all =
-        analysis::make_report(all_->index, *all_->snapshot, std::nullopt, analysis::naming{.book = book, .by = by});
+    symbols::frame_cache book;
+    const metrics::report all =
+        metrics::make_report(all_->index, *all_->snapshot, std::nullopt, metrics::naming{.book = book, .by = by});
     return report_text({all, all_->snapshot->tables(), "train.sluice"});
   };
   EXPECT_THAT(text_by(symbols::attribution::line), HasSubstr("4.50 GiB  69 %  3 blocks  me/train.py:40, step"));
@@ -303,14 +303,14 @@ TEST_F(report_of_stacks, groups_by_what_the_reader_chose) {
 }
 
 TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
-  const analysis::report all = summary(analysis::time_range{0, 48 * ms});
+  const metrics::report all = summary(time_range{0, 48 * ms});
   EXPECT_THAT(report_text({all, all_->snapshot->tables(), "train.sluice"}),
-              HasSubstr("It waited longest for the copies of me/train.py:39 (step): 30.0 ms."));
+              HasSubstr("The longest wait was for the copies of me/train.py:39 (step): 30.0 ms."));
 }
 
 TEST_F(report, compares_ranks_in_a_table) {
-  analysis::report all = summary();
-  analysis::rank_figures rank;
+  metrics::report all = summary();
+  metrics::rank_metrics rank;
   rank.process = trace::process_id{1};
   rank.device = trace::device_id{1};
   rank.layer = layer::framework;
@@ -323,17 +323,17 @@ TEST_F(report, compares_ranks_in_a_table) {
   rank.collectives = 10;
   rank.collective_time = 50 * ms;
   rank.waiting = 40 * ms;
-  rank.shares = {{analysis::category::activation, 3 * gib, 10, 0}, {analysis::category::weight, 1 * gib, 5, 0}};
-  rank.held = {{trace::stack_id{}, 3 * gib, analysis::category::activation, 10}};
+  rank.shares = {{index::category::activation, 3 * gib, 10, 0}, {index::category::weight, 1 * gib, 5, 0}};
+  rank.held = {{trace::stack_id{}, 3 * gib, index::category::activation, 10}};
   rank.kernels = {{trace::string_id{1}, 90 * ms}};
   all.waste.ranks = {rank, rank};
   all.waste.ranks[1].rank = 1;
   all.waste.ranks[1].collectives = 0;
   const std::string text = report_text({all, all_->snapshot->tables(), "train.sluice"});
-  EXPECT_THAT(text, HasSubstr("\nRanks (waiting:"));
+  EXPECT_THAT(text, HasSubstr("\nRanks (waits:"));
   EXPECT_THAT(text, HasSubstr("framework  4.00 GiB"));
-  EXPECT_THAT(text, HasSubstr("40.0 ms          0 ns  activation 75 %, weight 25 %"));
-  EXPECT_THAT(text, HasSubstr("-  activation 75 %")) << "without collectives, waiting is not known";
+  EXPECT_THAT(text, HasSubstr("40.0 ms        0 ns  activation 75 %, weight 25 %"));
+  EXPECT_THAT(text, HasSubstr("-  activation 75 %")) << "without collectives, the waiting time is unknown";
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_EQ(json["ranks"].at(1)["rank"], 1);
   EXPECT_EQ(json["ranks"].at(0)["waiting_ns"], 40 * ms);
@@ -343,8 +343,8 @@ TEST_F(report, compares_ranks_in_a_table) {
 }
 
 TEST_F(report, says_whose_memory_was_imported) {
-  analysis::report all = summary();
-  analysis::imported_memory had;
+  metrics::report all = summary();
+  index::imported_memory had;
   had.process = had.owner = trace::process_id{1};
   had.kind = memory_kind::device;
   had.blocks = 2;
@@ -353,15 +353,15 @@ TEST_F(report, says_whose_memory_was_imported) {
   all.imports[1].owner = trace::process_id::none;
   all.imports[1].bytes = 0;
   const std::string text = report_text({all, all_->snapshot->tables(), "train.sluice"});
-  EXPECT_THAT(text, HasSubstr("Memory of other processes (it counts with its owner)\n"
+  EXPECT_THAT(text, HasSubstr("Memory of other processes (counted with its owner)\n"
                               "  2 blocks  3.00 GiB  driver: device  in python (42)  of python (42)\n"));
-  EXPECT_THAT(text, HasSubstr("in python (42)  of a process that is not in this recording, or did not say so\n"));
+  EXPECT_THAT(text, HasSubstr("in python (42)  of an unknown process\n"));
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_EQ(json["imports"].at(0)["owner"], 1);
   EXPECT_EQ(json["imports"].at(1)["owner"], nullptr);
 }
 
-/// A training that copies a table again and again.
+/// Fixture with a training that copies the same table repeatedly.
 class report_of_duplicates : public report_of_stacks {
  protected:
   void repeat(trace::time_ns begin, std::uint64_t hash, trace::content_check check, trace::stack_id by) {
@@ -407,12 +407,12 @@ class report_of_duplicates : public report_of_stacks {
 };
 
 TEST_F(report_of_duplicates, names_the_line_and_says_how_it_is_known) {
-  const analysis::report all = summary();
+  const metrics::report all = summary();
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_duplicates.txt");
 }
 
-TEST_F(report_of_duplicates, has_the_same_figures_in_json) {
-  const analysis::report all = summary();
+TEST_F(report_of_duplicates, has_the_same_metrics_in_json) {
+  const metrics::report all = summary();
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   const auto& found = json["duplicates"];
   EXPECT_EQ(found["sampled"]["count"], 7);
@@ -429,7 +429,7 @@ TEST_F(report_of_duplicates, has_the_same_figures_in_json) {
 TEST_F(report_of_duplicates, has_every_member_of_its_json_described) { expect_described(summary()); }
 
 TEST_F(report, has_no_duplicates_where_nobody_looked) {
-  const analysis::report all = summary();
+  const metrics::report all = summary();
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_TRUE(json["duplicates"].is_null());
 }
@@ -444,17 +444,17 @@ TEST_F(report, survives_names_that_are_no_utf8) {
   odd.add_kernel(0, 10, "bad \xff\xfe name");
   odd.close();
   const indexed all(odd.open());
-  const analysis::report of = analysis::make_report(all.index, *all.snapshot);
+  const metrics::report of = metrics::make_report(all.index, *all.snapshot);
   EXPECT_TRUE(nlohmann::json::accept(report_json({of, all.snapshot->tables(), "odd"})));
 }
 
 TEST(range, is_two_times_with_units) {
-  const analysis::time_range whole{-5, 3'000'000'000};
-  EXPECT_EQ(parse_range("1.5s:2s", whole).value(), (analysis::time_range{1'500'000'000, 2'000'000'000}));
-  EXPECT_EQ(parse_range("200ms:", whole).value(), (analysis::time_range{200'000'000, 3'000'000'000}));
-  EXPECT_EQ(parse_range(":10us", whole).value(), (analysis::time_range{-5, 10'000}));
-  EXPECT_EQ(parse_range("1:2", whole).value(), (analysis::time_range{1'000'000'000, 2'000'000'000}));
-  EXPECT_EQ(parse_range("-3ns:7ns", whole).value(), (analysis::time_range{-3, 7}));
+  const time_range whole{-5, 3'000'000'000};
+  EXPECT_EQ(parse_range("1.5s:2s", whole).value(), (time_range{1'500'000'000, 2'000'000'000}));
+  EXPECT_EQ(parse_range("200ms:", whole).value(), (time_range{200'000'000, 3'000'000'000}));
+  EXPECT_EQ(parse_range(":10us", whole).value(), (time_range{-5, 10'000}));
+  EXPECT_EQ(parse_range("1:2", whole).value(), (time_range{1'000'000'000, 2'000'000'000}));
+  EXPECT_EQ(parse_range("-3ns:7ns", whole).value(), (time_range{-3, 7}));
   for (const char* wrong : {"", "1s", "2s:1s", "1s:1s", "a:b", "1s:2parsecs", "1e300s:2e300s", "nan:1s", "1s:2s:3s"}) {
     EXPECT_FALSE(parse_range(wrong, whole)) << wrong;
   }
@@ -472,7 +472,7 @@ TEST(text_table, aligns_columns_by_characters) {
 
 struct outcome {
   int status = 0;
-  std::string output;  ///< Both streams.
+  std::string output;  ///< Standard output and standard error.
 };
 
 outcome run(const std::string& arguments) {
@@ -513,17 +513,17 @@ class report_program : public ::testing::Test {
 TEST_F(report_program, prints_what_it_is_asked_for) {
   const outcome text = run(made_.path());
   EXPECT_EQ(text.status, 0) << text.output;
-  EXPECT_THAT(text.output, HasSubstr("Also noticed"));
+  EXPECT_THAT(text.output, HasSubstr("Smaller findings"));
   const outcome json = run("--format json --range 0:100ms " + made_.path());
   EXPECT_EQ(json.status, 0);
   EXPECT_EQ(nlohmann::json::parse(json.output)["range"]["end_ns"], 100'000'000);
 }
 
 TEST_F(report_program, groups_memory_by_what_the_reader_chooses) {
-  recording told;
-  told.standard_tables();
-  testing::stack_maker stack(told);
-  auto row = told.event<trace::alloc_event>(1 * ms);
+  recording reported;
+  reported.standard_tables();
+  testing::stack_maker stack(reported);
+  auto row = reported.event<trace::alloc_event>(1 * ms);
   row.block = trace::block_id{1};
   row.bytes = 1 * gib;
   row.kind = memory_kind::device;
@@ -531,28 +531,28 @@ TEST_F(report_program, groups_memory_by_what_the_reader_chooses) {
   row.stack = stack({testing::native("malloc", "/x/site-packages/nvidia/nccl/lib/libnccl.so.2"),
                      testing::python("MLP.forward", "/x/site-packages/transformers/gpt2.py", 5),
                      testing::python("<module>", "/home/me/train.py", 9)});
-  told.writer().add(row);
-  told.close();
-  EXPECT_THAT(run("--by line " + told.path()).output, HasSubstr("me/train.py:9, <module>"));
-  EXPECT_THAT(run("--by module " + told.path()).output, HasSubstr("MLP.forward"));
-  EXPECT_THAT(run("--by package " + told.path()).output, HasSubstr("transformers"));
-  EXPECT_THAT(run("--by owner " + told.path()).output, HasSubstr("NCCL"));
-  EXPECT_NE(run("--by nobody " + told.path()).status, 0);
+  reported.writer().add(row);
+  reported.close();
+  EXPECT_THAT(run("--by line " + reported.path()).output, HasSubstr("me/train.py:9, <module>"));
+  EXPECT_THAT(run("--by module " + reported.path()).output, HasSubstr("MLP.forward"));
+  EXPECT_THAT(run("--by package " + reported.path()).output, HasSubstr("transformers"));
+  EXPECT_THAT(run("--by owner " + reported.path()).output, HasSubstr("NCCL"));
+  EXPECT_NE(run("--by nobody " + reported.path()).status, 0);
 }
 
-TEST_F(report_program, takes_the_figures_that_the_file_has_of_the_whole) {
-  recording told;
-  tell_a_training(told);
-  told.flush();
-  const indexed all(told.open());
-  analysis::stored_figures of = analysis::make_stored_figures(all.index, *all.snapshot);
-  of.figures.blocks = 4711;  // Nothing else says so.
-  const trace::saved_row kept = analysis::saved_stored_figures(of).value();
-  told.writer().add_summary(std::span(&kept, 1));
-  told.close();
-  EXPECT_EQ(nlohmann::json::parse(run("--format json " + told.path()).output)["blocks"], 4711);
-  EXPECT_NE(nlohmann::json::parse(run("--format json --range 0: " + told.path()).output)["blocks"], 4711)
-      << "a range takes the events";
+TEST_F(report_program, takes_the_metrics_that_the_file_has_of_the_whole) {
+  recording reported;
+  tell_a_training(reported);
+  reported.flush();
+  const indexed all(reported.open());
+  summary::stored_metrics of = summary::make_stored_metrics(all.index, *all.snapshot);
+  of.metrics.blocks = 4711;  // This number occurs nowhere else in the report.
+  const trace::saved_row kept = summary::saved_stored_metrics(of).value();
+  reported.writer().add_summary(std::span(&kept, 1));
+  reported.close();
+  EXPECT_EQ(nlohmann::json::parse(run("--format json " + reported.path()).output)["blocks"], 4711);
+  EXPECT_NE(nlohmann::json::parse(run("--format json --range 0: " + reported.path()).output)["blocks"], 4711)
+      << "for a range, the report uses the events";
 }
 
 TEST_F(report_program, says_in_one_line_what_is_wrong_with_a_file) {
@@ -578,17 +578,17 @@ TEST_F(report_program, reports_what_a_cut_file_still_holds_and_warns) {
 TEST_F(report_program, explains_kinds_of_findings) {
   const outcome one = run("--explain held_late");
   EXPECT_EQ(one.status, 0);
-  EXPECT_EQ(one.output, analysis::text_of(*analysis::rule_named("held_late")) + "\n");
+  EXPECT_EQ(one.output, metrics::text_of(*metrics::rule_named("held_late")) + "\n");
   const outcome all = run("--explain");
   EXPECT_EQ(all.status, 0);
-  for (const analysis::finding_rule& each : analysis::finding_rules())
-    EXPECT_THAT(all.output, HasSubstr(analysis::text_of(each)));
+  for (const metrics::finding_rule& each : metrics::finding_rules())
+    EXPECT_THAT(all.output, HasSubstr(metrics::text_of(each)));
 }
 
 TEST_F(report_program, refuses_what_makes_no_sense) {
   const outcome unknown = run("--explain waiting_host");
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.output, HasSubstr("no kind of finding is called 'waiting_host'"));
+  EXPECT_THAT(unknown.output, HasSubstr("no kind of finding named 'waiting_host'"));
   EXPECT_EQ(std::count(unknown.output.begin(), unknown.output.end(), '\n'), 1) << unknown.output;
   EXPECT_EQ(run("--explain held_late " + made_.path() + " extra").status, 2);
   EXPECT_EQ(run("--range 2s:1s " + made_.path()).status, 2);

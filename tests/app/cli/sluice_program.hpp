@@ -16,10 +16,10 @@
 
 #include "tests/instrumentation/writer/recording.hpp"
 
-/// Runs the built `sluice` as its users do: as a process, in a folder of its own.
+/// Runs the built `sluice` as users do: as a separate process, in a temporary folder.
 namespace sluice {
 
-/// The program that tests record: app/cli/record_guest.cpp.
+/// The program that tests record: tests/app/cli/record_guest.cpp.
 inline const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
 
 inline std::string content_of(const std::string& path) {
@@ -31,14 +31,15 @@ inline std::string content_of(const std::string& path) {
 
 /// How a program ended and what it printed.
 struct outcome {
-  int status = -1;  ///< As a shell has it: 128 + n for signal n.
+  int status = -1;  ///< As in a shell: 128 + n for signal n.
   std::string out, err;
 };
 
-/// A fixture: `sluice` runs in a process group and a folder of its own, which goes with the test.
+/// Fixture that runs `sluice` in its own process group and in a temporary folder, which is deleted after the test.
 class sluice_program : public testing::Test {
  protected:
-  using variables = std::vector<std::pair<std::string, std::string>>;  ///< Of the environment; an empty value unsets.
+  /// Environment variables; an empty value unsets the variable.
+  using variables = std::vector<std::pair<std::string, std::string>>;
 
   /// Starts `sluice ARGUMENTS` in the folder. Its output goes to the files "out" and "err" there.
   pid_t begin_sluice(const std::vector<std::string>& arguments, const variables& environment = {}) {
@@ -55,7 +56,7 @@ class sluice_program : public testing::Test {
     };
     send_to("out", 1);
     send_to("err", 2);
-    close_range(3, ~0U, 0);  // What the test itself was born with.
+    close_range(3, ~0U, 0);  // Close the descriptors that the test inherited.
     if (chdir(folder_.file(".").c_str()) != 0) _exit(98);
     for (const auto& [name, value] : environment) {
       if (value.empty()) {
@@ -73,7 +74,7 @@ class sluice_program : public testing::Test {
     _exit(97);
   }
 
-  /// Waits for what `begin_sluice` started.
+  /// Waits until the process that `begin_sluice` started ends.
   outcome end_sluice(pid_t child) {
     int status = 0;
     waitpid(child, &status, 0);
@@ -89,7 +90,7 @@ class sluice_program : public testing::Test {
   [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(file(name)); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(file(name)) << text; }
 
-  collector::temporary_folder folder_;
+  writer::temporary_folder folder_;
   std::string program_ = SLUICE_BINARY_DIR "/sluice";
 };
 

@@ -1,4 +1,4 @@
-// sluice whatif: what it prints, and with what status it ends.
+// sluice whatif: its output and exit status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ struct outcome {
   std::string said;
 };
 
-/// `errors`: what it says on the error output, else what it prints.
+/// `errors`: returns standard error instead of standard output.
 outcome whatif(const std::string& arguments, bool errors = false) {
   outcome made;
   const std::string to = errors ? " 2>&1 >/dev/null" : " 2>/dev/null";
@@ -36,11 +36,11 @@ outcome whatif(const std::string& arguments, bool errors = false) {
 
 const std::string graphed = SLUICE_SOURCE_DIR "/tests/data/trainings/graphed.sluice";
 
-TEST(whatif, answers_for_the_usual_policies) {
+TEST(whatif, results_for_the_usual_policies) {
   const outcome made = whatif(graphed + " --format json");
   ASSERT_EQ(made.status, 0);
   const auto all = nlohmann::json::parse(made.said);
-  ASSERT_EQ(all["policies"].size(), 10U) << "the usual settings, and empty_cache, for the recording has steps";
+  ASSERT_EQ(all["policies"].size(), 10U) << "the usual settings, and empty_cache, since the recording has steps";
   EXPECT_EQ(all["policies"][9]["policy"], "empty_cache:step");
   EXPECT_EQ(all["policies"][9]["reserved_at_failure_bytes"], nullptr);
   EXPECT_EQ(all["policies"][0]["policy"], "native");
@@ -66,7 +66,7 @@ TEST(whatif, takes_any_setting_of_pytorch) {
 TEST(whatif, says_where_emptying_the_cache_changes_nothing) {
   const outcome made = whatif(graphed + " --policy empty_cache:failure");
   EXPECT_EQ(made.status, 0);
-  EXPECT_NE(made.said.find("Note: no allocation failed: empty_cache:failure changes nothing"), std::string::npos)
+  EXPECT_NE(made.said.find("Note: no allocation failed: empty_cache:failure has no effect"), std::string::npos)
       << made.said;
   EXPECT_EQ(whatif(graphed + " --policy max_split_size_mb:77,empty_cache:step").said.find("Note: no steps"),
             std::string::npos);
@@ -80,7 +80,7 @@ TEST(whatif, says_in_a_line_what_is_wrong) {
   EXPECT_EQ(whatif(graphed + " --device 7").status, 2);
   const outcome none = whatif(SLUICE_SOURCE_DIR "/tests/data/trainings/plain_cuda.sluice", true);
   EXPECT_EQ(none.status, 1);
-  EXPECT_THAT(none.said, HasSubstr("no allocations of PyTorch"));
+  EXPECT_THAT(none.said, HasSubstr("no PyTorch allocations"));
 }
 
 TEST(whatif, says_which_cached_segments_no_request_explains) {
@@ -107,8 +107,8 @@ TEST(whatif, says_which_cached_segments_no_request_explains) {
   add(3, trace::layer::driver, 50 * testing::mib, 0);
   made.close();
   const std::string said = whatif(made.path() + " --policy native").said;
-  EXPECT_THAT(said, HasSubstr("Recorded: at most 70.0 MiB reserved"));
-  EXPECT_THAT(said, HasSubstr("Note: 1 segment of 50.0 MiB held no block while it was recorded"));
+  EXPECT_THAT(said, HasSubstr("Recorded: peak 70.0 MiB reserved"));
+  EXPECT_THAT(said, HasSubstr("Note: 1 segment of 50.0 MiB had no blocks during the recording"));
   EXPECT_THAT(said, Not(HasSubstr("the native model differs")));
   const auto all = nlohmann::json::parse(whatif(made.path() + " --policy native --format json").said);
   EXPECT_EQ(all["recorded"][0]["segments"], 2);
@@ -117,7 +117,7 @@ TEST(whatif, says_which_cached_segments_no_request_explains) {
 
 // --- other batch sizes ------------------------------------------------------------------------------------------------
 
-/// Recorded trainings of these batch sizes, as files.
+/// Recordings of trainings with these batch sizes, as files.
 class trainings {
  public:
   trainings(std::initializer_list<std::uint64_t> batches) {
@@ -182,7 +182,7 @@ TEST(whatif_batch, of_one_recording_says_what_it_assumes) {
     EXPECT_EQ(each["foretold_bytes"], each["recorded_bytes"].get<std::uint64_t>() * (stays ? 1 : 2))
         << each["category"];
   }
-  EXPECT_THAT(whatif(of.path(0) + " --batch 2x").said, HasSubstr("The error is not known."));
+  EXPECT_THAT(whatif(of.path(0) + " --batch 2x").said, HasSubstr("The error is unknown."));
 }
 
 TEST(whatif_batch, of_sizes_beyond_all_memory_is_the_largest_number) {
@@ -209,11 +209,11 @@ TEST(whatif_batch, says_whether_it_fits) {
 
 TEST(whatif_batch, says_in_a_line_what_is_wrong) {
   const trainings of{16, 16};
-  EXPECT_THAT(whatif(of.path(0) + " --batch cow", true).said, HasSubstr("'cow' is no batch size"));
+  EXPECT_THAT(whatif(of.path(0) + " --batch cow", true).said, HasSubstr("invalid batch scale 'cow'"));
   EXPECT_EQ(whatif(of.path(0) + " --batch 0x").status, 2);
   EXPECT_THAT(whatif(of.path(0) + " " + of.path(1) + " --batch 2x", true).said, HasSubstr("the same batch size"));
-  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1), true).said, HasSubstr("for --batch only"));
-  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1) + "@32 --batch 2x", true).said, HasSubstr("write FILE@N"));
+  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1), true).said, HasSubstr("require --batch"));
+  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1) + "@32 --batch 2x", true).said, HasSubstr("as FILE@N"));
   EXPECT_EQ(whatif(of.path(0) + " --memory 1GiB").status, 2);
 }
 

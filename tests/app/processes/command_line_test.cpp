@@ -1,4 +1,4 @@
-// Command lines as people type them.
+// Splitting command lines as people type them.
 #include "app/processes/command_line.hpp"
 
 #include <gtest/gtest.h>

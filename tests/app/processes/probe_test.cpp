@@ -1,4 +1,4 @@
-// What a child process does must not harm its parent, and neither may outlast what it was given.
+// probe: a child process must not harm its parent, and must not exceed its limits or outlive its parent.
 #include "app/processes/probe.hpp"
 
 #include <gmock/gmock.h>
@@ -26,15 +26,15 @@ std::string never() {
   for (;;) pause();
 }
 
-/// What is wrong with the answer to `question`.
-std::string trouble_with(const std::function<std::string()>& question, probe_limits limits = {.timeout = long_enough}) {
-  const auto made = probe(question, limits);
+/// Runs `query` in a child process and returns the error.
+std::string trouble_with(const std::function<std::string()>& query, probe_limits limits = {.timeout = long_enough}) {
+  const auto made = probe(query, limits);
   if (made) return "it answered: " + *made;
   EXPECT_EQ(made.error().code, error_code::unavailable);
   return made.error().to_string();
 }
 
-TEST(probe, returns_the_childs_answer) {
+TEST(probe, returns_the_childs_result) {
   EXPECT_EQ(probe([] { return std::string("two\nlines"); }, {.timeout = long_enough}).value_or(""), "two\nlines");
   EXPECT_EQ(probe([] { return std::string(); }, {.timeout = long_enough}).value_or("none"), "");
 }
@@ -56,7 +56,7 @@ TEST(probe, survives_what_ends_the_process) {
   EXPECT_THAT(trouble_with([]() -> std::string { _exit(7); }), HasSubstr("status 7"));
 }
 
-// An exception that left the child's part of the code would give two parents.
+// If an exception left the child's part of the code, the child would continue as a second parent.
 TEST(probe, an_exception_stays_in_the_child) {
   const pid_t self = getpid();
   EXPECT_THAT(trouble_with([]() -> std::string { throw std::runtime_error("surprise"); }), HasSubstr("exception"));
@@ -64,18 +64,18 @@ TEST(probe, an_exception_stays_in_the_child) {
 }
 
 TEST(probe, does_not_wait_for_ever) {
-  EXPECT_THAT(trouble_with(never, {.timeout = std::chrono::milliseconds(100)}), HasSubstr("no answer within 1 s"));
+  EXPECT_THAT(trouble_with(never, {.timeout = std::chrono::milliseconds(100)}), HasSubstr("no result within 1 s"));
 }
 
-TEST(probe, takes_no_answer_without_end) {
-  const probe_limits limits{.timeout = long_enough, .answer_bytes = 1000};
+TEST(probe, takes_no_result_without_end) {
+  const probe_limits limits{.timeout = long_enough, .result_bytes = 1000};
   EXPECT_THAT(trouble_with([] { return std::string(100'000'000, 'x'); }, limits), HasSubstr("longer than 1000 B"));
   EXPECT_EQ(probe([] { return std::string(1000, 'x'); }, limits).value_or("").size(), 1000U);
 }
 
 TEST(probe, bounds_the_childs_memory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer's own memory counts";
+  GTEST_SKIP() << "the sanitizer's own memory counts towards the limit";
 #endif
   const probe_limits limits{.timeout = long_enough, .memory_bytes = std::size_t{256} << 20};
   const auto takes_memory = [] {
@@ -83,7 +83,7 @@ TEST(probe, bounds_the_childs_memory) {
     return std::to_string(taken.size());
   };
   EXPECT_THAT(trouble_with(takes_memory, limits), HasSubstr("needs more than 256 MiB of memory"));
-  // From a thread of the child, too, where nothing could catch an exception.
+  // The same for an exception on a thread of the child, where nothing could catch it.
   EXPECT_THAT(trouble_with(
                   [&]() -> std::string {
                     std::thread(takes_memory).join();
@@ -133,7 +133,7 @@ TEST(probe, can_be_given_up) {
   EXPECT_EQ(watcher.heard, "abx");
 }
 
-// The parent is killed, and cannot end its child.
+// The parent is killed, so it cannot end its child.
 TEST(probe, the_child_does_not_outlive_its_parent) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -153,7 +153,7 @@ TEST(probe, the_child_does_not_outlive_its_parent) {
   EXPECT_EQ(read(ends[0], &word, 1), 1);
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
-  EXPECT_EQ(read(ends[0], &word, 1), 0) << "the last one that could write has ended";
+  EXPECT_EQ(read(ends[0], &word, 1), 0) << "the last process that could write has ended";
   close(ends[0]);
 }
 

@@ -1,4 +1,4 @@
-// The recordings that run now.
+// The list of recordings that are running now.
 #include "app/processes/running_recordings.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 class running : public sluice_program {
  protected:
-  /// What is known of the recorder `pid`, once it has its file.
+  /// The list entry of the recorder `pid`, after it has created its file.
   static running_recording about(pid_t pid, const std::string& file) {
     running_recording last;
     for (int i = 0; i < 1000 && last.file != file; ++i) {
@@ -39,7 +39,7 @@ TEST_F(running, are_found_with_what_they_record) {
   EXPECT_EQ(found.file, place("there.sluice"));
   EXPECT_EQ(found.command, "sh -c 'exec sleep 60'");
   stop(recorder);
-  for (const running_recording& each : running_recordings()) EXPECT_NE(each.pid, found.pid) << "it has ended";
+  for (const running_recording& each : running_recordings()) EXPECT_NE(each.pid, found.pid) << "the recorder has ended";
 }
 
 TEST_F(running, have_the_file_that_they_write_if_none_was_named) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What CuPy's memory pool costs for an allocation and its free, from Python; the cost of the empty loop is taken off. Prints lines
-as Google Benchmark does, for runtime_table.py to put beside the runtime's own."""
+"""The cost of an allocation and its free in CuPy's memory pool, from Python, without the cost of the empty loop. Prints
+lines like Google Benchmark's, which runtime_table.py puts beside the runtime's own."""
 import json
 import sys
 import time
@@ -26,7 +26,7 @@ def line(what, pool, size, times=20000):
     def work(times):
         malloc = pool.malloc
         for _ in range(times):
-            malloc(size)  # Freed when it is dropped, at once.
+            malloc(size)  # Freed at once, when the reference is dropped.
     work(100)
     return {"name": what, "run_name": what, "run_type": "iteration", "real_time": best(work, times) - best(empty, times), "time_unit": "ns",
             "label": "from Python, the empty loop taken off"}

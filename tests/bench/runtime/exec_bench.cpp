@@ -1,5 +1,6 @@
-// Small work: the latency of one copy, many small copies and kernels one by one, batched and in a graph. Beside each, where there is
-// a GPU, the same calls to the driver itself. On the simulated device the times are those of our own code.
+// Small work: the latency of one copy, and many small copies and kernels, individually, batched and in a graph. With a
+// GPU, each is compared with the same calls to the driver itself. On the simulated device the times are those of the
+// runtime's own code.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -21,7 +22,7 @@ using namespace sluice::runtime;
 constexpr std::size_t small = 4096;
 constexpr std::size_t many = 1000;
 
-/// The driver's calls, found as any program finds them.
+/// The driver's calls, looked up as any program does.
 struct driver {
   using device_pointer = unsigned long long;
   int (*copy)(device_pointer, const void*, std::size_t, void*) = nullptr;
@@ -40,7 +41,7 @@ struct driver {
   }
 };
 
-/// Memory on both sides for `many` small pieces, and a stream.
+/// Host and device memory for `many` small pieces, and a stream.
 struct ground {
   explicit ground(const device_ref& device)
       : guard(device), host(many * small, s), there(many * small, s), words(there.as<std::uint32_t>().data()) {
@@ -76,7 +77,7 @@ struct ground {
   std::vector<copy_piece> pieces;
 };
 
-/// A line whose iterations each do `work(ground)` and wait for it.
+/// Registers a line, each iteration of which runs `work(ground)` and waits for that work.
 template <class Work>
 void waited(benchmark::State& state, const device_ref& device, const Work& work) {
   const ground g(device);
@@ -86,7 +87,7 @@ void waited(benchmark::State& state, const device_ref& device, const Work& work)
   }
 }
 
-/// The same with a graph of `work`.
+/// Registers a line, each iteration of which launches a graph of `work`.
 template <class Work>
 void replayed(benchmark::State& state, const device_ref& device, const Work& work) {
   const ground g(device);

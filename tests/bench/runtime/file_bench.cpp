@@ -1,7 +1,9 @@
-// Files: a file to the device, and from file to file through the device, against the link's limit and the plain loop.
+// Files: reads from a file to the device, and from file to file through the device, compared with the link's limit and
+// with a plain loop.
 //
-// Files are 8 GiB on a CUDA device and 64 MiB on the simulated one, in the temporary folder; SLUICE_BENCH_FILE_BYTES and TMPDIR say
-// otherwise. They are in the page cache: what is measured is the way through memory, not the disk. Up to three are made.
+// Files are 8 GiB on a CUDA device and 64 MiB on the simulated one, in the temporary folder; SLUICE_BENCH_FILE_BYTES
+// and TMPDIR override this. The files are in the page cache: the benchmark measures the path through memory, not the
+// disk. Uses up to three files.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,9 +27,9 @@ using namespace sluice::runtime;
 namespace fs = std::filesystem;
 
 constexpr std::size_t mib = 1u << 20;
-constexpr std::size_t plain_chunk = 64 * mib;  // what loops of this kind use; larger ones are no faster
+constexpr std::size_t plain_chunk = 64 * mib;  // typical for such loops; larger chunks are no faster
 
-// The files of all lines of one device, each made when it is first asked for, and gone at the end.
+// The files of all lines of one device, created on first use and deleted at the end.
 class files {
  public:
   explicit files(const device_ref& device) : device_(device) {
@@ -57,7 +59,7 @@ class files {
     }
     return path;
   }
-  // Every page is written, so that all of them are in the cache.
+  // Writes every page, so that all of them are in the cache.
   static void fill(mapped_file& file) {
     const std::span<std::byte> all = file.writable_bytes();
     std::vector<std::thread> threads;
@@ -99,15 +101,15 @@ unsigned number(const char* variable, unsigned otherwise) {
   return said ? static_cast<unsigned>(std::strtoul(said, nullptr, 10)) : otherwise;
 }
 
-// A reader for each core, up to 16, and 64 MiB in flight, in copies long enough for the link: more in flight leaves the
-// CPU's cache and is slower. SLUICE_BENCH_READERS, _DEPTH and _CHUNK_BYTES say otherwise.
+// A reader for each core, up to 16, and 64 MiB in flight, in copies long enough for the link: more in flight does not
+// fit in the CPU's cache and is slower. SLUICE_BENCH_READERS, _DEPTH and _CHUNK_BYTES override this.
 chunk_options options_of(const files& all, chunk_source source) {
   chunk_options out;
   out.source = source;
   out.readers = number("SLUICE_BENCH_READERS", std::clamp(std::thread::hardware_concurrency(), 4u, 16u));
   out.depth = number("SLUICE_BENCH_DEPTH", 4);
   out.chunk_bytes = number("SLUICE_BENCH_CHUNK_BYTES", 16u << 20);
-  // A small file still has pieces enough for a trial.
+  // A small file still has enough pieces for a trial.
   while (out.chunk_bytes > 64u << 10 && all.bytes() / out.chunk_bytes < 4 * out.depth) out.chunk_bytes /= 2;
   return out;
 }
@@ -135,13 +137,13 @@ void to_device_piped(benchmark::State& state, const device_ref& device, const fi
   const mapped_file in = all.in();
   const chunk_pipeline pipeline(options_of(all, source), device);
   const auto run = [&] { return pipeline.run(in, nullptr, [](const chunk&, const stream_ref&) {}); };
-  chunk_report report = run();  // as everywhere here, once for the caches, untimed
+  chunk_report report = run();  // untimed, to warm the caches, as in all of these benchmarks
   for (auto _ : state) report = run();
   set_rate(state, report.bytes);
   tell(state, report);
 }
 
-// A mapping that is registered once and copied from often.
+// Registers a mapping once and copies from it often.
 void to_device_pinned(benchmark::State& state, const device_ref& device, const files& all) {
   const mapped_file in = all.in();
   const auto pinned = in.pin();
@@ -166,7 +168,7 @@ void to_device_plain(benchmark::State& state, const device_ref& device, const fi
   set_rate(state, all.bytes());
 }
 
-// Every word of the output is what the work makes of the input's.
+// Every word of the output is the result for the corresponding input word.
 void check(benchmark::State& state, const files& all, const mapped_file& out) {
   const mapped_file in = all.in();
   const auto from = in.as<std::uint32_t>(), to = out.as<std::uint32_t>();
@@ -189,7 +191,7 @@ void round_trip_piped(benchmark::State& state, const device_ref& device, const f
   check(state, all, out);
 }
 
-// What `there = cupy.asarray(file[i:j]); compute; out[i:j] = there.get()` does, without Python.
+// Equivalent to `there = cupy.asarray(file[i:j]); compute; out[i:j] = there.get()`, without Python.
 void round_trip_plain(benchmark::State& state, const device_ref& device, const files& all) {
   const stream s(device);
   const mapped_file in = all.in();
@@ -216,7 +218,7 @@ const bench::topic_lines lines([](const device_ref& device) {
   const auto add = [&](const std::string& name, const char* bar, auto run) {
     bench::line(device, "files/" + name,
                 [=](benchmark::State& state) {
-                  // The bars are about links and CPUs that are there.
+                  // The targets concern real links and CPUs.
                   if (!device.simulated()) state.SetLabel(bar);
                   run(state, device, made(all, device));
                 })

@@ -1,4 +1,4 @@
-// What the runtime costs, on the CUDA device and on the simulated one.
+// The cost of the runtime, on the CUDA device and on the simulated device.
 //   ./dev bench runtime
 #include <vector>
 

@@ -40,7 +40,7 @@ const torch_functions& torch() {
   return found;
 }
 
-/// No virtual call more than a resource costs anyway, and no std::function.
+/// PyTorch's allocator as a resource, without additional virtual calls and without std::function.
 class torch_resource final : public memory_resource {
  public:
   explicit torch_resource(const device_ref& device) : memory_resource(device, memory_space::device) {}

@@ -8,18 +8,18 @@
 
 #include "instrumentation/runtime/memory_resource.hpp"
 
-// Who else allocates memory of a device: what a pool is measured against.
+// Other allocators of device memory, with which Sluice's pool is compared.
 
 namespace sluice::bench {
 
-/// Makes one anew, so that no line finds what another has left behind.
+/// An allocator by name. `make` creates a new instance, so that each benchmark starts with an empty allocator.
 struct peer {
   std::string name;
   std::function<runtime::resource_ptr()> make;
 };
 
-/// Sluice's pool first, then the driver's ways, then PyTorch's allocator where SLUICE_BENCH_TORCH names a library that
-/// exports it (runtime_table.py makes one where PyTorch is installed).
+/// Sluice's pool first, then the driver's allocators, then PyTorch's allocator if SLUICE_BENCH_TORCH names a library
+/// that exports it (runtime_table.py builds one if PyTorch is installed).
 [[nodiscard]] std::vector<peer> peers_of(const runtime::device_ref& device);
 
 }  // namespace sluice::bench

@@ -1,4 +1,4 @@
-// A block that is asked for, freed, and asked for again: 1 KiB, 1 MiB, 64 MiB.
+// Allocates, frees and allocates the same block again: 1 KiB, 1 MiB, 64 MiB.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ void alloc_free(benchmark::State& state, memory_resource& resource, const device
   }
 }
 
-/// Into a recording, as fast as a writer would never follow: the clock stands still while it does.
+/// Records faster than any writer could follow, so the timing is paused while the writer works.
 void alloc_free_recorded(benchmark::State& state, const device_ref& device, std::size_t bytes) {
   const auto path = std::filesystem::temp_directory_path() / fmt::format("sluice-bench-{}.sluice", getpid());
   {
@@ -57,11 +57,11 @@ void alloc_free_recorded(benchmark::State& state, const device_ref& device, std:
       }
     };
     const auto wait_for_the_writer = [] {
-      while (!collector::has_room(64)) std::this_thread::sleep_for(std::chrono::microseconds(200));
+      while (!ring::has_room(64)) std::this_thread::sleep_for(std::chrono::microseconds(200));
     };
-    // A ring of the usual size has room for so many in the part that is kept for memory events.
+    // The number of records that fit into the part of a ring of usual size that is reserved for memory events.
     constexpr int batch = 1024;
-    // Around the ring, which is memory that nobody has touched yet.
+    // Goes around the ring once, because its memory is untouched so far.
     for (int i = 0; i < 20; ++i) {
       some(batch);
       wait_for_the_writer();
@@ -72,24 +72,24 @@ void alloc_free_recorded(benchmark::State& state, const device_ref& device, std:
       some(batch);
       state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
-    // A drop must not be taken for speed.
-    const std::uint64_t lost = collector::lost_memory_events();
+    // Dropped records must not make the recorder appear faster.
+    const std::uint64_t lost = ring::lost_memory_events();
     if (lost != 0) state.SkipWithError(fmt::format("{} events were lost", lost).c_str());
   }
   std::filesystem::remove(path);
 }
 
-/// What a recorded pair cannot be without: the time of its allocation and that of its free.
+/// The minimum for a recorded pair: the times of its allocation and its free.
 void two_clock_reads(benchmark::State& state) {
   for (auto _ : state) {
-    benchmark::DoNotOptimize(collector::read_tsc());
-    benchmark::DoNotOptimize(collector::read_tsc());
+    benchmark::DoNotOptimize(ring::read_tsc());
+    benchmark::DoNotOptimize(ring::read_tsc());
   }
 }
 
-/// The same with the pair itself, and as much memory written as its two records take, in a ring of the usual size that nobody reads: no
-/// recorder of both times takes less.
-void least_of_a_recorded_pair(benchmark::State& state, const device_ref& device, std::size_t bytes) {
+/// As `two_clock_reads`, plus the allocation and the free themselves, and as much memory written as their two records
+/// take, in a ring of usual size that nobody reads: a lower bound for any recorder of both times.
+void min_of_a_recorded_pair(benchmark::State& state, const device_ref& device, std::size_t bytes) {
   constexpr std::size_t record_words = 10;
   std::vector<std::uint64_t> ring((std::size_t{1} << 20) / sizeof(std::uint64_t));
   std::size_t at = 0;
@@ -105,8 +105,8 @@ void least_of_a_recorded_pair(benchmark::State& state, const device_ref& device,
   for (auto _ : state) {
     void* block = pool.allocate(on, bytes);
     benchmark::DoNotOptimize(block);
-    put(collector::read_tsc());
-    put(collector::read_tsc());
+    put(ring::read_tsc());
+    put(ring::read_tsc());
     pool.deallocate(on, block, bytes);
   }
 }
@@ -129,7 +129,7 @@ const bench::topic_lines lines([](const device_ref& device) {
   }
   bench::line(device, "pool/alloc_free/clock/read twice", two_clock_reads);
   bench::line(device, "pool/alloc_free/clock/and a hit of 1 KiB and 160 bytes written",
-              [device](benchmark::State& state) { least_of_a_recorded_pair(state, device, sizes[0].bytes); });
+              [device](benchmark::State& state) { min_of_a_recorded_pair(state, device, sizes[0].bytes); });
   for (const size& of : sizes) {
     for (const bench::peer& who : bench::peers_of(device)) {
       bench::line(device, fmt::format("pool/alloc_free_sync/{}/{}", of.name, who.name),

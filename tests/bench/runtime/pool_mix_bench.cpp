@@ -1,5 +1,5 @@
-// RMM's random mix (benchmarks/random_allocations): of a hundred operations 73 allocate, as long as less than a limit is in use;
-// sizes are uniform up to 4 MiB. The time is that of one operation.
+// RMM's random mix (benchmarks/random_allocations): 73 of a hundred operations allocate while less than a limit is in
+// use; sizes are uniform up to 4 MiB. The time is per operation.
 #include <fmt/format.h>
 
 #include <random>
@@ -15,14 +15,14 @@ using namespace sluice::runtime;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t largest = 4 * mib;
-constexpr std::size_t most_in_use = std::size_t{16} << 30;
+constexpr std::size_t max_in_use = std::size_t{16} << 30;
 
 struct operation {
   bool allocates;
-  std::size_t value;  ///< bytes, or which of the live blocks is freed
+  std::size_t value;  ///< Bytes, or the index of the live block to free.
 };
 
-/// The same for everybody: drawn before anything is measured.
+/// The operations, which are the same for all peers and are generated before anything is measured.
 std::vector<operation> mix(std::size_t allocations) {
   std::mt19937 random(42);
   std::uniform_int_distribution<std::size_t> bytes(1, largest);
@@ -32,7 +32,7 @@ std::vector<operation> mix(std::size_t allocations) {
   std::size_t in_use = 0, made = 0;
   for (std::size_t i = 0; i < allocations * 2; ++i) {
     const std::size_t size = bytes(random);
-    const bool allocates = live.empty() || (percent(random) < 73 && made < allocations && in_use + size < most_in_use);
+    const bool allocates = live.empty() || (percent(random) < 73 && made < allocations && in_use + size < max_in_use);
     if (allocates) {
       out.push_back({true, size});
       live.push_back(size);
@@ -69,7 +69,7 @@ void run(const std::vector<operation>& operations, memory_resource& resource, co
 const bench::topic_lines lines([](const device_ref& device) {
   for (const std::size_t allocations : {1'000, 10'000, 100'000}) {
     for (const bench::peer& who : bench::peers_of(device)) {
-      // At some tens of microseconds an operation this would take most of the run.
+      // At tens of microseconds per operation, cudaMalloc would take most of the run.
       if (who.name == "cudaMalloc" && allocations > 1'000) continue;
       bench::line(device, fmt::format("pool/mix/{}k/{}", allocations / 1000, who.name), [=](benchmark::State& state) {
         const auto operations = mix(allocations);

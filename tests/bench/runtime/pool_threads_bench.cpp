@@ -1,4 +1,5 @@
-// Threads that each allocate on a stream of their own, against threads that do nothing but count, one number or several at once.
+// Threads that each allocate on their own stream, compared with threads that only count, in one variable or in several
+// variables at once.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -18,11 +19,11 @@ namespace {
 using namespace sluice;
 using namespace sluice::runtime;
 
-/// One round of a thread's own loop.
+/// A thread's own loop, which runs `times` iterations.
 using loop = std::function<void(int times)>;
 using loop_maker = std::function<loop()>;
 
-/// Rounds a second of `threads` threads together.
+/// Iterations per second of `threads` threads together.
 double rate(int threads, const loop_maker& make) {
   constexpr int rounds_a_look = 256;
   constexpr auto window = std::chrono::milliseconds(60);
@@ -71,7 +72,7 @@ loop nothing() {
   return [](int times) {
     std::uint64_t value = 1;
     for (int i = 0; i < times; ++i) {
-      // About as long as a hit takes, and nothing that threads could share.
+      // Takes about as long as a hit, but shares nothing with other threads.
       for (int j = 0; j < 12; ++j) {
         value = value * 6364136223846793005u + 1442695040888963407u;
         benchmark::DoNotOptimize(value);
@@ -80,8 +81,8 @@ loop nothing() {
   };
 }
 
-/// About as long, but with four instructions a cycle and more, as a hit has, where that has one: what two threads lose by sharing the
-/// units of a core they lose here as well.
+/// Takes about as long as a hit, also with four or more instructions per cycle, so that two threads that share a core's
+/// units lose as much speed as with hits.
 loop nothing_at_full_width() {
   return [](int times) {
     const auto mixed = [](std::uint64_t value) { return (value << 7 ^ value >> 9) + 0x9e3779b9; };
@@ -110,7 +111,7 @@ loop allocations(memory_resource& resource, const device_ref& device, std::size_
   };
 }
 
-/// A pool that is the thread's own altogether, as the standard library has it: lists in memory that nobody else touches.
+/// A thread-local pool as in the standard library: lists in memory that no other thread touches.
 loop allocations_of_its_own(std::size_t bytes) {
   return [bytes, pool = std::make_shared<std::pmr::unsynchronized_pool_resource>()](int times) {
     for (int i = 0; i < times; ++i) {
@@ -137,7 +138,7 @@ const bench::topic_lines lines([](const device_ref& device) {
         ->UseManualTime()
         ->Iterations(3);
     for (const bench::peer& who : bench::peers_of(device)) {
-      // The driver's ways are slow enough to take minutes here, and known not to scale.
+      // The driver's allocators would take minutes here, and are known not to scale.
       if (who.name == "cudaMalloc") continue;
       bench::line(device, group + who.name,
                   [=](benchmark::State& state) {

@@ -1,5 +1,5 @@
-// PyTorch's caching allocator as C functions, for the runtime's benchmarks. Compiled against the PyTorch that is installed, by
-// runtime_table.py; it is no part of the build.
+// PyTorch's caching allocator as C functions, for the runtime's benchmarks. runtime_table.py compiles it against the
+// installed PyTorch; it is not part of the build.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 

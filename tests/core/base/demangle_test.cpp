@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-/// A reference to a part of a symbol by its number: "S_", "S0_", ... "SZ_", "S10_", ...
+/// The reference to a part of a symbol by its number: "S_", "S0_", ... "SZ_", "S10_", ...
 std::string reference(int number) {
   if (number == 0) return "S_";
   std::string digits;
@@ -14,7 +14,8 @@ std::string reference(int number) {
   return "S" + digits + "_";
 }
 
-/// A<x, x>, A<A<x, x>, A<x, x>>, ...: each type says twice what the one before does. `first` is the number of the first of them.
+/// A<x, x>, A<A<x, x>, A<x, x>>, ...: each type contains the previous one twice. `first` is the number of the first
+/// type.
 std::string doubled(int times, int first) {
   std::string all;
   for (int n = first; n < first + times; ++n) all += "S_I" + reference(n) + reference(n) + "E";
@@ -42,7 +43,7 @@ TEST(demangle, says_nothing_of_other_names) {
 TEST(demangle, names_kernels_of_more_than_a_thousand_characters) {
   std::string symbol = "_Z1fI", name = "f<";
   for (int i = 0; i < 500; ++i) symbol += "3abc", name += i == 0 ? "abc" : ", abc";
-  // The first is a part of its own; the others would be told as references by a compiler, but need not be.
+  // The first occurrence is spelled out. A compiler would encode the others as references, but is not required to.
   EXPECT_EQ(demangled(symbol + "Evv"), "void " + name + ">()");
 }
 
@@ -54,7 +55,7 @@ TEST(demangle, is_not_filled_by_a_symbol_that_doubles_what_it_says) {
   EXPECT_EQ(demangled(begin + doubled(200, 2)), "");
 }
 
-/// The library looks for a parameter pack in all that it is to say before it says anything.
+/// The library looks for a parameter pack in the whole symbol before it prints anything.
 TEST(demangle, is_not_kept_busy_by_a_pack_of_what_doubles) {
   const auto symbol = [](int times) { return "_Z1fDp1AIS_I1xS0_E" + doubled(times, 2) + "E"; };
   EXPECT_EQ(demangled(symbol(1)), "f((A<A<x, x>, A<A<x, x>, A<x, x> > >)...)");

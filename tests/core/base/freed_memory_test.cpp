@@ -32,7 +32,7 @@ TEST(freed_memory, stays_with_the_program) {
   const std::size_t after = heap_bytes();
   EXPECT_GE(after, std::size_t{8} << 20) << "part of the heap, and not mapped for this block alone";
   fill_and_free(std::size_t{8} << 20);
-  EXPECT_EQ(heap_bytes(), after) << "the same memory again";
+  EXPECT_EQ(heap_bytes(), after) << "the same memory is reused";
 }
 
 TEST(freed_memory, goes_back_when_asked) {

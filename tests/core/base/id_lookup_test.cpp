@@ -5,11 +5,11 @@
 #include <map>
 #include <random>
 
-namespace sluice::analysis {
+namespace sluice {
 namespace {
 
-/// Compared with a map: dense ids in any order, ids far beyond, ids that were far beyond until the dense ones grew up
-/// to them, and dense ids that start again elsewhere.
+/// Compares positions with a map, for dense ids in any order, ids far beyond them, ids that were far beyond until the
+/// dense ids reached them, and dense ids that start again elsewhere.
 TEST(positions, are_those_of_a_map) {
   std::mt19937_64 random(3);
   id_lookup tried;
@@ -33,4 +33,4 @@ TEST(positions, are_those_of_a_map) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice

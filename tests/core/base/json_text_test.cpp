@@ -1,4 +1,4 @@
-// JSON that others wrote: what is refused before a tree is made of it, and where it is said to be wrong.
+// Untrusted JSON: input that is refused before a tree is built from it, and the error positions that are reported.
 #include "core/base/json/json_text.hpp"
 
 #include <gtest/gtest.h>
@@ -41,13 +41,13 @@ TEST(json_text, is_read_as_it_is_written) {
 }
 
 TEST(json_text, is_refused_at_the_bracket_that_is_one_level_too_deep) {
-  EXPECT_TRUE(parse_json(nested(most_json_levels)));
-  EXPECT_TRUE(parse_json(objects_within(most_json_levels)));
-  expect_refused(nested(most_json_levels + 1), "deeper than 100 levels", most_json_levels);
-  expect_refused(objects_within(most_json_levels + 1), "deeper than 100 levels", 5 * most_json_levels);
-  expect_refused(" {\"x\":" + nested(100'000) + "}", "deeper than 100 levels", 6 + most_json_levels - 1);
-  expect_refused(std::string(100'000, '['), "deeper than 100 levels", most_json_levels);
-  expect_refused(objects_within(100'000), "deeper than 100 levels", 5 * most_json_levels);
+  EXPECT_TRUE(parse_json(nested(max_json_levels)));
+  EXPECT_TRUE(parse_json(objects_within(max_json_levels)));
+  expect_refused(nested(max_json_levels + 1), "deeper than 100 levels", max_json_levels);
+  expect_refused(objects_within(max_json_levels + 1), "deeper than 100 levels", 5 * max_json_levels);
+  expect_refused(" {\"x\":" + nested(100'000) + "}", "deeper than 100 levels", 6 + max_json_levels - 1);
+  expect_refused(std::string(100'000, '['), "deeper than 100 levels", max_json_levels);
+  expect_refused(objects_within(100'000), "deeper than 100 levels", 5 * max_json_levels);
 }
 
 TEST(json_text, may_have_any_number_of_brackets_in_texts_and_beside_one_another) {
@@ -59,18 +59,18 @@ TEST(json_text, may_have_any_number_of_brackets_in_texts_and_beside_one_another)
   expect_refused(R"(["\\",)" + level + "]", "deeper", 6 + 99);
 }
 
-// nlohmann looks for each name among those before it: a million would take an hour.
+// nlohmann's parser compares each name with all previous names, so a million names would take an hour.
 TEST(json_text, has_no_object_of_more_members_than_it_may) {
-  EXPECT_TRUE(parse_json(object_of(most_json_members)));
-  const std::string large = object_of(most_json_members + 1);
+  EXPECT_TRUE(parse_json(object_of(max_json_members)));
+  const std::string large = object_of(max_json_members + 1);
   expect_refused(large, "more than 256 members", large.rfind(':'));
-  EXPECT_TRUE(parse_json("[" + object_of(most_json_members) + "," + object_of(most_json_members) + "]"));
+  EXPECT_TRUE(parse_json("[" + object_of(max_json_members) + "," + object_of(max_json_members) + "]"));
   EXPECT_FALSE(parse_json("[{\"x\":{}}," + object_of(500'000) + "]"));
 }
 
 TEST(json_text, has_no_more_values_than_memory_is_set_aside_for) {
   std::string many = "[0";
-  for (std::size_t i = 1; i < most_json_values; ++i) many += ",0";
+  for (std::size_t i = 1; i < max_json_values; ++i) many += ",0";
   EXPECT_TRUE(parse_json(many + "]"));
   expect_refused(many + ",0]", "more than 1000000 values", many.size());
 }
@@ -81,7 +81,7 @@ TEST(json_text, that_is_not_json_is_refused_where_it_is_wrong) {
   expect_refused("[1,]", "not JSON", 3);
   expect_refused("[1] 2", "not JSON", 4);
   expect_refused("{\"a\": \"\xff\"}", "not JSON", 7);
-  expect_refused("]]]]" + nested(1000), "deeper", 4 + most_json_levels);
+  expect_refused("]]]]" + nested(1000), "deeper", 4 + max_json_levels);
   expect_refused("{\"a\" 1}", "not JSON", 5);
   expect_refused("{\"a\": \"" + std::string(1 << 20, 'x'), "not JSON", (1 << 20) + 7);
   expect_refused("\"\\", "not JSON", 2);

@@ -1,4 +1,4 @@
-// Which files of this machine are read for a recording.
+// Which local files may be read for a recording.
 #include "core/base/local_files.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class local_files_test : public testing::Test {
     fs::create_directories((root_ / name).parent_path());
     std::ofstream(root_ / name) << text;
   }
-  /// What is read of `path`; the error's code in words if it is not.
+  /// The content of `path`, or the error code as text if it cannot be read.
   static std::string read(const local_files& of, const std::string& path) {
     const auto opened = of.open(path, 100);
     if (opened) return opened->file.read().value_or("cannot be read");
@@ -45,7 +45,7 @@ TEST_F(local_files_test, are_none_unless_said) { EXPECT_EQ(read({}, (root_ / "se
 TEST_F(local_files_test, are_those_that_a_believed_recording_names) {
   EXPECT_EQ(read(local_files(true, {}), (root_ / "secret").string()), "secret");
   EXPECT_EQ(read(local_files(false, {"/"}), (root_ / "secret").string()), "secret");
-  EXPECT_EQ(read(local_files(true, {}), "secret"), "is not there") << "a relative name says nothing";
+  EXPECT_EQ(read(local_files(true, {}), "secret"), "is not there") << "a relative name is ambiguous";
 }
 
 TEST_F(local_files_test, are_found_in_a_folder_by_their_recorded_path_or_its_end) {

@@ -6,7 +6,8 @@
 
 namespace sluice::testing {
 
-/// How many files have a name that begins with that of `path`, in its folder: what was written next to it and stayed counts too.
+/// Counts the files in the folder of `path` whose names begin with the file name of `path`: `path` itself, and
+/// temporary files that were left next to it.
 inline std::size_t files_named_after(const std::string& path) {
   const std::filesystem::path place = std::filesystem::absolute(path);
   const std::string name = place.filename().string();

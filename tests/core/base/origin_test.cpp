@@ -1,4 +1,4 @@
-// Whether a recording is this user's own: the mark in the file, its key, and the hash.
+// Whether a recording was made by this user: the mark in the file, its key, and the hash.
 #include "core/base/origin.hpp"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ TEST(siphash, gives_the_hashes_that_its_authors_published) {
   EXPECT_EQ(hash(15), "5493e99933b0a8117e08ec0f97cfc3d9");
 }
 
-/// A file of its own, and a key in a folder of its own.
+/// Fixture with a file of its own, and a key in a folder of its own.
 class origin_test : public testing::Test {
  protected:
   origin_test()

@@ -1,4 +1,4 @@
-// What is seen of texts that control, turn around or hide.
+// How texts with control, direction and invisible characters are displayed.
 #include "core/base/printable.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-/// Characters that must not stay as they are, and how JSON writes them.
+/// Characters that must be escaped, and how JSON writes them.
 const std::vector<std::pair<std::string, std::string>> hidden = {
     {"\x01", "\\u0001"},
     {"\x1b", "\\u001b"},  // C0
@@ -53,7 +53,7 @@ TEST(printable, of_json_escapes_as_json_does) {
 
 TEST(printable, of_json_leaves_its_meaning) {
   for (const auto& [character, escape] : hidden) {
-    if (static_cast<unsigned char>(character[0]) < 0x20) continue;  // Not as it is in JSON.
+    if (static_cast<unsigned char>(character[0]) < 0x20) continue;  // JSON does not allow it unescaped.
     simdjson::dom::parser parser;
     auto read = parser.parse("[\"" + printable_json("x" + character + "y") + "\"]").at(0).get_string();
     EXPECT_EQ(read.value(), "x" + character + "y") << escape;

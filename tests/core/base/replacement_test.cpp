@@ -23,7 +23,7 @@
 #include "core/base/scratch_file.hpp"
 
 namespace {
-/// As on file systems that cannot rename without replacing, such as NFS.
+/// Simulates file systems that cannot rename without replacing, such as NFS.
 std::atomic<bool> replaces_always{false};
 }  // namespace
 
@@ -40,7 +40,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own.
+/// Fixture with a temporary folder.
 class replacement_test : public testing::Test {
  protected:
   replacement_test() : folder_(std::move(*scratch_folder::make())) {}
@@ -166,7 +166,7 @@ TEST_F(replacement_test, may_be_a_folder_in_place_of_an_empty_one) {
   std::ofstream(made->path() + "/a") << "new";
   ASSERT_TRUE(made->commit());
   EXPECT_EQ(text("f/a"), "new");
-  EXPECT_FALSE(replacement::of_folder(file("f"))) << "it is not empty any more";
+  EXPECT_FALSE(replacement::of_folder(file("f"))) << "it is no longer empty";
 }
 
 TEST_F(replacement_test, of_a_symlinked_folder_is_made_in_that_folder) {
@@ -177,7 +177,7 @@ TEST_F(replacement_test, of_a_symlinked_folder_is_made_in_that_folder) {
   EXPECT_TRUE(fs::exists(file("f/a")));
 }
 
-/// Runs `begin` in a process of its own and ends that by the signal.
+/// Runs `begin` in a child process and ends that process with the signal.
 template <class Begin>
 int ended_by(int signal, Begin&& begin) {
   const pid_t child = ::fork();
@@ -210,7 +210,7 @@ TEST_F(replacement_test, is_removed_when_a_signal_ends_the_program) {
   }
 }
 
-// Several that take one new name in the same instant, on both kinds of file systems.
+// Several processes that take the same new name at the same instant, on both kinds of file systems.
 TEST_F(replacement_test, takes_a_new_name_once) {
   constexpr int rounds = 200;
   constexpr std::size_t takers = 4;
@@ -231,7 +231,7 @@ TEST_F(replacement_test, takes_a_new_name_once) {
       EXPECT_EQ(std::count(took.begin(), took.end(), true), 1) << (always ? "without" : "with") << " such a rename";
       std::size_t content = takers;
       std::ifstream(file("a"), std::ios::binary).read(reinterpret_cast<char*>(&content), sizeof content);
-      EXPECT_TRUE(content < takers && took[content]) << "the file is not that of the one that took the name";
+      EXPECT_TRUE(content < takers && took[content]) << "the file is not the one of the process that took the name";
       EXPECT_EQ(files(), 1U);
       fs::remove(file("a"));
     }
@@ -247,13 +247,13 @@ TEST_F(replacement_test, claims_what_it_replaces_for_itself) {
   EXPECT_EQ(first->claim_target(), replacement::claim::got);
   EXPECT_EQ(second->claim_target(), replacement::claim::taken);
   { const auto gone = std::move(*first); }
-  EXPECT_EQ(second->claim_target(), replacement::claim::got) << "a claim goes with its owner";
+  EXPECT_EQ(second->claim_target(), replacement::claim::got) << "a claim ends with its owner";
   auto late = replacement::of_file(file("a"));
   ASSERT_TRUE(late && second->commit());
   EXPECT_EQ(late->claim_target(), replacement::claim::changed) << "by now it is another file";
 }
 
-/// Runs `what` in a process of its own. Returns its exit status; 128 + n if signal n ended it.
+/// Runs `what` in a child process. Returns its exit status; 128 + n if signal n ended it.
 template <class What>
 int in_child(What&& what) {
   const pid_t child = ::fork();
@@ -278,7 +278,7 @@ TEST_F(replacement_test, is_as_private_as_what_it_is_made_of) {
     for (const auto* each : {&fresh, &unnamed, &open, &folder}) {
       if (::stat((*each)->path().c_str(), &about) != 0 || (about.st_mode & 077) != 0) return 2;
     }
-    std::ofstream(file("other")) << "made in another way";
+    std::ofstream(file("other")) << "created differently";
     if (::stat(file("other").c_str(), &about) != 0 || (about.st_mode & 077) != 0) return 3;
     return fresh->commit() && unnamed->commit() && open->commit() && folder->commit() ? 0 : 4;
   });
@@ -303,7 +303,7 @@ TEST_F(replacement_test, a_limit_on_the_size_of_files_is_like_a_full_disk) {
               return write_too_much();
             }),
             0);
-  // What it starts is ended by the signal, as without us.
+  // The signal also ends programs that the process starts, as it would without the handler.
   EXPECT_EQ(in_child([&] {
               std::signal(SIGXFSZ, SIG_DFL);
               outlive_file_size_limit();

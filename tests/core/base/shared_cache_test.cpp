@@ -6,12 +6,12 @@
 #include <compare>
 #include <thread>
 
-namespace sluice::analysis {
+namespace sluice {
 namespace {
 
 struct number {
   int of = 0;
-  int size = 0;  ///< A larger one serves who asks for a smaller.
+  int size = 0;  ///< A larger item also serves a request for a smaller one.
   friend auto operator<=>(const number&, const number&) = default;
   [[nodiscard]] bool is_in(const number& other) const { return of == other.of && size <= other.size; }
 };
@@ -19,9 +19,9 @@ using numbers = shared_cache<number, int>;
 
 class cache_of_numbers : public ::testing::Test {
  protected:
-  /// Each takes 10 bytes.
-  numbers of(std::size_t most_bytes) {
-    return {most_bytes, [this](const number& key) { return make(key); }, [](const int&) { return std::size_t{10}; }};
+  /// A cache whose items take 10 bytes each.
+  numbers of(std::size_t max_bytes) {
+    return {max_bytes, [this](const number& key) { return make(key); }, [](const int&) { return std::size_t{10}; }};
   }
   numbers::made make(const number& key) {
     ++made;
@@ -92,7 +92,7 @@ TEST_F(cache_of_numbers, makes_ahead_what_is_neither_kept_nor_made) {
   EXPECT_TRUE(all.make_ahead({1}, twice));
   EXPECT_EQ(**all.get({1}), 2);
   EXPECT_FALSE(all.make_ahead({1}, twice));
-  EXPECT_TRUE(all.make_ahead({-1}, twice)) << "whoever asks for it is told of the failure";
+  EXPECT_TRUE(all.make_ahead({-1}, twice)) << "each caller gets the error";
   EXPECT_EQ(all.get({-1}).error().code, error_code::not_found);
   EXPECT_EQ(made, 3);
 }
@@ -117,7 +117,7 @@ TEST_F(cache_of_numbers, shares_the_making_among_all_who_ask_at_a_time) {
   std::atomic<int> making{0};
   std::atomic<int> together{0};
   const auto make_beside_another = [&](const number& key) {
-    // Waits until the other makes one too: neither does all of it.
+    // Waits until the other thread also builds an item, so that neither thread builds all items.
     ++making;
     while (making < 2 && together < 1) std::this_thread::yield();
     ++together;
@@ -136,4 +136,4 @@ TEST_F(cache_of_numbers, shares_the_making_among_all_who_ask_at_a_time) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice

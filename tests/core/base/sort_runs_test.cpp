@@ -9,7 +9,7 @@
 namespace sluice::timeline {
 namespace {
 
-using item = std::pair<int, int>;  ///< What it is sorted by, and where it was.
+using item = std::pair<int, int>;  ///< Sort key, and original position.
 
 bool earlier(const item& a, const item& b) { return a.first < b.first; }
 

@@ -1,4 +1,4 @@
-// Tests what all exports share: selection, destinations, and what remains after a failure. CSV stands for all formats.
+// Behavior common to all exports: selection, destinations, and cleanup after a failure. CSV stands for all formats.
 #include "core/export/export.hpp"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST_F(export_test, writes_all_tables_into_a_folder) {
 
 TEST_F(export_test, takes_what_overlaps_a_range) {
   options wanted;
-  wanted.range = analysis::time_range{15, 40};  // The copy of [10, 15] touches it, that of [40, 45] does not.
+  wanted.range = time_range{15, 40};  // The copy of [10, 15] touches it, that of [40, 45] does not.
   EXPECT_EQ(lines("transfer", wanted).size(), 3U);
   EXPECT_EQ(lines("free", wanted).size(), 0U);
 }
@@ -90,9 +90,9 @@ TEST_F(export_test, takes_what_is_about_a_subject) {
   wanted.only = {parse_subject("stream:2").value()};
   EXPECT_EQ(lines("transfer", wanted).size(), 5U);
   EXPECT_EQ(lines("alloc", wanted).size(), 0U);
-  wanted.only.push_back(parse_subject("stream:1").value());  // Either stream.
+  wanted.only.push_back(parse_subject("stream:1").value());  // Both streams with this number match.
   EXPECT_EQ(lines("transfer", wanted).size(), 10U);
-  wanted.only.push_back(parse_subject("event:1").value());  // And only this event of them.
+  wanted.only.push_back(parse_subject("event:1").value());  // Selects only this event on those streams.
   EXPECT_EQ(lines("transfer", wanted).size(), 1U);
   wanted.only = {parse_subject("block:7").value()};
   EXPECT_EQ(lines("alloc", wanted).size(), 1U);
@@ -145,13 +145,13 @@ TEST_F(export_test, says_what_is_wrong_with_the_place) {
 }
 
 TEST_F(export_test, tells_how_far_it_is) {
-  std::vector<float> told;
+  std::vector<float> reported;
   options wanted;
-  wanted.progress = [&](float share) { told.push_back(share); };
+  wanted.progress = [&](float share) { reported.push_back(share); };
   ASSERT_TRUE(write(*file_->latest(), *find_format("csv"), place("all"), wanted));
-  ASSERT_FALSE(told.empty());
-  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
-  EXPECT_EQ(told.back(), 1);
+  ASSERT_FALSE(reported.empty());
+  EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
+  EXPECT_EQ(reported.back(), 1);
 }
 
 TEST_F(export_test, the_suffix_tells_the_format) {

@@ -1,15 +1,15 @@
-// Recordings of many ranks, merged: what is said of each rank, and of those that need more than the others.
+// Merged recordings of many ranks: the metrics of each rank, and findings about ranks that need more than the others.
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <map>
 
 #include "core/export/recording/merge.hpp"
-#include "core/figures/range_statistics.hpp"
-#include "core/figures/report.hpp"
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/report.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "tests/core/generate/replay.hpp"
 
 namespace sluice::exports {
@@ -24,8 +24,8 @@ constexpr std::int64_t slow = 23;
 constexpr std::int64_t large = 41;
 constexpr trace::time_ns us = 1'000;
 
-/// What a rank's own recording says of it.
-struct own_figures {
+/// The metrics of a rank from its own recording, before the merge.
+struct own_metrics {
   std::uint64_t peak = 0;
   std::uint64_t collectives = 0;
   trace::time_ns computing = 0;
@@ -35,11 +35,11 @@ bool is_collective(const trace::snapshot& of, const trace::kernel_event& row) {
   return of.tables().text(row.name).starts_with("nccl");
 }
 
-own_figures figures_of(const trace::snapshot& of) {
-  own_figures own;
-  analysis::growing_index index;
+own_metrics metrics_of(const trace::snapshot& of) {
+  own_metrics own;
+  index::growing_index index;
   index.absorb(of, SIZE_MAX);
-  const auto all = analysis::measure(index, of.tables(), analysis::time_range_of(of));
+  const auto all = metrics::measure(index, of.tables(), index::time_range_of(of));
   for (const auto& each : all.memory)
     if (each.layer == trace::layer::framework) own.peak = std::max(own.peak, each.maximum);
   for (const auto& row : rows<trace::kernel_event>(of)) {
@@ -51,7 +51,7 @@ own_figures figures_of(const trace::snapshot& of) {
   return own;
 }
 
-/// A job, recorded rank by rank and merged: the kernels of rank `slow` take longer, rank `large` holds more blocks.
+/// A job recorded rank by rank and merged: the kernels of rank `slow` take longer, and rank `large` holds more blocks.
 class many_ranks : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -67,42 +67,42 @@ class many_ranks : public ::testing::Test {
                                             .kept_blocks = kept};
       ASSERT_TRUE(generate::generate(what, files.back().path()));
       parts.push_back(read(files.back().path()));
-      own_[rank] = figures_of(*parts.back());
+      own_[rank] = metrics_of(*parts.back());
     }
     const temporary whole("many-ranks");
     auto made = merge(parts, whole.path());
     ASSERT_TRUE(made) << made.error().to_string();
     made_ = std::move(*made);
     trace_ = read(whole.path());
-    const auto stored = analysis::find_stored_figures(*trace_);
+    const auto stored = summary::find_stored_metrics(*trace_);
     ASSERT_NE(stored, nullptr);
-    names_ = std::make_unique<symbols::frame_book>();
-    report_ = analysis::make_report(stored->figures, *trace_, analysis::naming{*names_});
+    names_ = std::make_unique<symbols::frame_cache>();
+    report_ = metrics::make_report(stored->metrics, *trace_, metrics::naming{*names_});
   }
   static void TearDownTestSuite() {
     trace_.reset();
     names_.reset();
   }
 
-  static std::vector<std::string> texts_of(analysis::finding_kind kind) {
+  static std::vector<std::string> texts_of(metrics::finding_kind kind) {
     std::vector<std::string> texts;
-    for (const analysis::finding& each : report_.findings)
+    for (const metrics::finding& each : report_.findings)
       if (each.kind == kind) texts.push_back(each.text);
     return texts;
   }
 
-  static inline std::map<std::int64_t, own_figures> own_;
+  static inline std::map<std::int64_t, own_metrics> own_;
   static inline merged made_;
   static inline std::shared_ptr<const trace::snapshot> trace_;
-  static inline std::unique_ptr<symbols::frame_book> names_;
-  static inline analysis::report report_;
+  static inline std::unique_ptr<symbols::frame_cache> names_;
+  static inline metrics::report report_;
 };
 
-TEST_F(many_ranks, have_the_figures_of_their_own_recordings) {
+TEST_F(many_ranks, have_the_metrics_of_their_own_recordings) {
   const auto& ranks = report_.waste.ranks;
   ASSERT_EQ(ranks.size(), static_cast<std::size_t>(rank_count));
   for (std::int64_t rank = 0; rank < rank_count; ++rank) {
-    const analysis::rank_figures& of = ranks[static_cast<std::size_t>(rank)];
+    const metrics::rank_metrics& of = ranks[static_cast<std::size_t>(rank)];
     EXPECT_EQ(of.rank, rank);
     EXPECT_EQ(of.peak, own_[rank].peak) << "rank " << rank;
     EXPECT_EQ(of.collectives, own_[rank].collectives) << "rank " << rank;
@@ -113,7 +113,7 @@ TEST_F(many_ranks, have_the_figures_of_their_own_recordings) {
 
 TEST_F(many_ranks, wait_for_the_slow_one) {
   const auto& ranks = report_.waste.ranks;
-  for (const analysis::rank_figures& of : ranks) {
+  for (const metrics::rank_metrics& of : ranks) {
     if (of.rank == slow) {
       EXPECT_LT(of.waiting, of.collective_time / 10);
     } else {
@@ -123,17 +123,17 @@ TEST_F(many_ranks, wait_for_the_slow_one) {
 }
 
 TEST_F(many_ranks, are_named_if_they_need_more_memory_or_make_the_others_wait) {
-  const std::vector<std::string> texts = texts_of(analysis::finding_kind::rank_imbalance);
+  const std::vector<std::string> texts = texts_of(metrics::finding_kind::rank_imbalance);
   ASSERT_EQ(texts.size(), 2U);
   const auto any = [&](const std::string& part) {
     return std::any_of(texts.begin(), texts.end(), [&](const auto& text) { return text.find(part) != text.npos; });
   };
-  EXPECT_TRUE(any("Rank 41 needs")) << texts[0] << texts[1];
+  EXPECT_TRUE(any("Rank 41 uses")) << texts[0] << texts[1];
   EXPECT_TRUE(any("other ranks wait for rank 23")) << texts[0] << texts[1];
   EXPECT_TRUE(any("Its own kernels take")) << texts[0] << texts[1];
 }
 
-TEST_F(many_ranks, are_on_one_clock_whose_error_is_told) {
+TEST_F(many_ranks, are_on_one_clock_whose_error_is_reported) {
   ASSERT_EQ(made_.clocks.size(), static_cast<std::size_t>(rank_count));
   std::map<std::int64_t, std::vector<trace::time_ns>> ends;
   for (const auto& row : rows<trace::kernel_event>(*trace_))
@@ -150,10 +150,10 @@ TEST_F(many_ranks, are_on_one_clock_whose_error_is_told) {
     for (std::size_t k = 0; k < of.size(); ++k) near += std::abs(of[k] - ends[0][k]) <= clock.error ? 1U : 0U;
     EXPECT_GE(near * 10, of.size() * 9) << "rank " << i;
   }
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (const auto& row : rows<trace::message_event>(*trace_))
-    told += trace_->tables().text(row.text).find(" collectives") != std::string_view::npos ? 1U : 0U;
-  EXPECT_EQ(told, made_.clocks.size() - 1);
+    reported += trace_->tables().text(row.text).find(" collectives") != std::string_view::npos ? 1U : 0U;
+  EXPECT_EQ(reported, made_.clocks.size() - 1);
 }
 
 }  // namespace

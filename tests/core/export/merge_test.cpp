@@ -7,10 +7,10 @@
 #include <set>
 
 #include "core/export/recording/trim.hpp"
-#include "core/figures/range_statistics.hpp"
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/metrics/range_statistics.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
 
@@ -24,15 +24,15 @@ using trace::raw;
 
 constexpr std::int64_t section = 1'700'000'000'000'000'000;
 
-/// What a rank's recording says: a device of its own, a block, and collectives that end at given times of the world.
+/// A rank's recording: its own device, a block, and collectives that end at given true times.
 struct rank {
   std::int64_t number = 0;
-  std::int64_t origin = section;  ///< CLOCK_REALTIME at its time 0, as its machine believes.
-  std::int64_t clock_error = 0;   ///< By which that machine's clock is ahead of the world.
+  std::int64_t origin = section;  ///< CLOCK_REALTIME at the recording's time 0, according to the rank's machine.
+  std::int64_t clock_error = 0;   ///< ns by which that machine's clock is ahead of true time.
   std::uint64_t uuid = 1;
   std::size_t collectives = 20;
   std::int64_t apart = 1'000'000;  ///< ns between collectives.
-  double drift = 0;                ///< By which that clock is ahead by more for each ns of the world.
+  double drift = 0;                ///< Additional ns that the clock gains per ns of true time.
   std::string host = "machine";
 };
 
@@ -70,7 +70,7 @@ void record(const rank& of, const std::string& path) {
     trace::kernel_event kernel;
     kernel.process = process.id;
     kernel.device = device.id;
-    // In the world's time they end at section + 1 s and later, give or take 100 ns.
+    // In true time, the collectives end at section + 1 s and later, give or take 100 ns.
     const std::int64_t since =
         1'000'000'000 + static_cast<std::int64_t>(i) * of.apart + static_cast<std::int64_t>(i * 37 % 100);
     kernel.end = section + since + of.clock_error + std::llround(of.drift * static_cast<double>(since)) - of.origin;
@@ -84,7 +84,7 @@ void record(const rank& of, const std::string& path) {
 TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
   const temporary a("merge-a"), b("merge-b"), whole("merge-whole");
   record({.number = 0, .origin = section, .clock_error = 0, .uuid = 1}, a.path());
-  // Began 300 ms later, on a machine whose clock is 2 ms ahead.
+  // A recording that began 300 ms later, on a machine whose clock is 2 ms ahead.
   record({.number = 1, .origin = section + 300'000'000, .clock_error = 2'000'000, .uuid = 2, .host = "other"},
          b.path());
   const auto made = merge({read(a.path()), read(b.path())}, whole.path());
@@ -113,7 +113,7 @@ TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
 TEST(merge, follows_a_clock_that_drifts) {
   const temporary a("merge-drift-a"), b("merge-drift-b"), whole("merge-drift");
   record({.number = 0, .origin = section, .uuid = 1, .collectives = 400, .apart = 50'000'000}, a.path());
-  // 80 us a second: 1.6 ms over the recording.
+  // The drift is 80 us per second: 1.6 ms over the recording.
   record({.number = 1,
           .origin = section + 300'000'000,
           .clock_error = 2'000'000,
@@ -134,7 +134,8 @@ TEST(merge, follows_a_clock_that_drifts) {
   for (std::size_t i = 0; i < 400; ++i) ASSERT_LE(std::abs(ends.begin()->second[i] - ends.rbegin()->second[i]), 3) << i;
 }
 
-/// Whatever the clocks do, times end up as close as the collectives themselves are, and the error says how close.
+/// However the clocks behave, merged times differ by no more than the ends of a collective themselves, and the reported
+/// error is of that size.
 TEST(merge, states_the_error_that_is_left) {
   std::minstd_rand chance(7);
   const auto below = [&](std::int64_t end) { return static_cast<std::int64_t>(chance()) % end; };
@@ -154,7 +155,7 @@ TEST(merge, states_the_error_that_is_left) {
       first[{name}].push_back(world);
       other[{name}].push_back(theirs);
       both.emplace_back(world, theirs);
-      // Some did not end together: one rank was late.
+      // Some collectives did not end together: one rank was late.
       if (i % 25 == 24) other[{name}].back() += 3'000'000;
     }
     const clock_offset found = align(section, first, section, other);
@@ -165,7 +166,7 @@ TEST(merge, states_the_error_that_is_left) {
       EXPECT_GE(found.moved(theirs + 3), found.moved(theirs));
     }
     std::sort(left.begin(), left.end());
-    // Of fewer no drift is told.
+    // Drift is not computed from fewer than 16 collectives.
     if (count >= 16 || drift == 0) {
       EXPECT_LE(left[left.size() * 8 / 10], 3 * jitter + 3) << "round " << round << ", drift " << drift;
       EXPECT_LE(found.error, 3 * jitter + 3) << "round " << round;
@@ -177,8 +178,8 @@ TEST(merge, states_the_error_that_is_left) {
   }
 }
 
-/// Two ranks of a job that share a data parallel group, but not their tensor parallel ones: those run collectives of the
-/// same name, one group always a little later than the other.
+/// Two ranks of a job share a data parallel group but belong to different tensor parallel groups. The tensor parallel
+/// groups run collectives of the same name, one group always a little later than the other.
 TEST(merge, goes_by_the_collectives_of_groups_that_both_ranks_are_in) {
   std::minstd_rand chance(3);
   const auto below = [&](std::int64_t end) { return static_cast<std::int64_t>(chance()) % end; };
@@ -216,7 +217,7 @@ TEST(merge, matches_the_few_collectives_of_a_recording_that_began_late) {
 TEST(merge, goes_by_realtime_where_nothing_ends_together) {
   const temporary a("merge-clock-a"), b("merge-clock-b"), whole("merge-clock");
   record({.number = 0, .origin = section + 50'000, .collectives = 0}, a.path());
-  record({.number = 1, .origin = section, .collectives = 3}, b.path());  // Began first.
+  record({.number = 1, .origin = section, .collectives = 3}, b.path());  // This recording began first.
   const auto made = merge({read(a.path()), read(b.path())}, whole.path());
   ASSERT_TRUE(made);
   EXPECT_EQ(made->clocks[0].offset, 50'000);
@@ -248,10 +249,10 @@ TEST(merge, says_so_where_no_clock_is_known) {
   const auto made = merge({read(a.path()), read(b.path())}, whole.path());
   ASSERT_TRUE(made);
   EXPECT_EQ(made->clocks[1].from, clock_offset::basis::none);
-  EXPECT_NE(made->said[1].find("no clock"), std::string::npos);
+  EXPECT_NE(made->said[1].find("no common clock"), std::string::npos);
 }
 
-/// The figures of each process are what they were in its own recording.
+/// The metrics of each process are the same as in its own recording.
 TEST(merge, keeps_every_event_and_what_it_names) {
   const temporary a("merge-events-a"), b("merge-events-b"), whole("merge-events");
   ASSERT_TRUE(generate::generate({.events = 30'000, .seed = 1}, a.path()));
@@ -276,24 +277,24 @@ TEST(merge, keeps_every_event_and_what_it_names) {
             rows<trace::kernel_event>(*read(a.path())).size() + rows<trace::kernel_event>(*read(b.path())).size());
 }
 
-// As many events as get a summary.
+// Enough events to get a summary.
 TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
   constexpr std::int64_t ranks = 64;
   std::deque<temporary> files;
   std::vector<std::shared_ptr<const trace::snapshot>> parts;
   std::map<std::int64_t, std::uint64_t> peaks, kernels;
-  std::map<std::int64_t, double> copied;  ///< To the device, in bytes.
+  std::map<std::int64_t, double> copied;  ///< Bytes copied to the device, by rank.
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     files.emplace_back("merge-rank-" + std::to_string(rank));
     ASSERT_TRUE(generate::generate({.events = 2'000, .seed = static_cast<std::uint64_t>(rank), .first_rank = rank},
                                    files.back().path()));
     parts.push_back(read(files.back().path()));
-    analysis::growing_index own;
+    index::growing_index own;
     own.absorb(*parts.back(), SIZE_MAX);
-    const auto figures = analysis::measure(own, parts.back()->tables(), analysis::time_range_of(*parts.back()));
-    for (const auto& each : figures.memory)
+    const auto metrics = metrics::measure(own, parts.back()->tables(), index::time_range_of(*parts.back()));
+    for (const auto& each : metrics.memory)
       if (each.layer == trace::layer::framework) peaks[rank] = std::max(peaks[rank], each.maximum);
-    for (const auto& each : figures.transfers)
+    for (const auto& each : metrics.transfers)
       if (each.direction == trace::direction::h2d) copied[rank] += each.bytes;
     kernels[rank] = rows<trace::kernel_event>(*parts.back()).size();
   }
@@ -301,14 +302,14 @@ TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
   const auto made = merge(parts, whole.path());
   ASSERT_TRUE(made) << made.error().to_string();
   const auto now = read(whole.path());
-  const auto stored = analysis::find_stored_figures(*now);
+  const auto stored = summary::find_stored_metrics(*now);
   ASSERT_NE(stored, nullptr);
-  ASSERT_EQ(stored->figures.waste.ranks.size(), static_cast<std::size_t>(ranks));
-  for (const analysis::rank_figures& each : stored->figures.waste.ranks) EXPECT_EQ(each.peak, peaks[each.rank]);
-  ASSERT_EQ(stored->figures.steps.size(), static_cast<std::size_t>(ranks));
-  for (const analysis::step_summary& each : stored->figures.steps) {
+  ASSERT_EQ(stored->metrics.waste.ranks.size(), static_cast<std::size_t>(ranks));
+  for (const metrics::rank_metrics& each : stored->metrics.waste.ranks) EXPECT_EQ(each.peak, peaks[each.rank]);
+  ASSERT_EQ(stored->metrics.steps.size(), static_cast<std::size_t>(ranks));
+  for (const metrics::step_summary& each : stored->metrics.steps) {
     double in_steps = 0;
-    for (const analysis::step_figures& step : each.steps) in_steps += step.h2d_bytes;
+    for (const metrics::step_metrics& step : each.steps) in_steps += step.h2d_bytes;
     const std::int64_t rank = now->tables().processes.find(each.process)->rank;
     EXPECT_GT(in_steps, 0);
     EXPECT_LE(in_steps, copied[rank] + static_cast<double>(each.steps.size())) << "rank " << rank;
@@ -332,7 +333,7 @@ TEST(merge, keeps_blocks_that_only_a_checkpoint_knows) {
   ASSERT_EQ(checkpoints.size(), 1U);
   EXPECT_EQ(live[0].checkpoint, checkpoints[0].id);
   EXPECT_EQ(live[0].born, 1000);
-  analysis::growing_index index;
+  index::growing_index index;
   while (!index.absorb(*now, 1 << 20)) {
   }
   std::uint64_t bytes = 0;
@@ -341,7 +342,7 @@ TEST(merge, keeps_blocks_that_only_a_checkpoint_knows) {
   generate::testing::expect_own_ids(*now);
 }
 
-/// A process that lost a free, and whose checkpoint says so; another that lost nothing.
+/// One process lost a free, as its checkpoint shows; another process lost nothing.
 TEST(merge, keeps_what_checkpoints_say_after_a_loss) {
   const temporary a("merge-loss-a"), b("merge-loss-b"), whole("merge-loss");
   const auto write = [](const std::string& path, bool loses) {
@@ -390,7 +391,7 @@ TEST(merge, keeps_what_checkpoints_say_after_a_loss) {
   write(b.path(), false);
   ASSERT_TRUE(merge({read(a.path()), read(b.path())}, whole.path()));
   const auto now = read(whole.path());
-  analysis::growing_index index;
+  index::growing_index index;
   while (!index.absorb(*now, 1 << 20)) {
   }
   std::multiset<std::uint64_t> live, gone;

@@ -14,7 +14,8 @@
 
 namespace sluice::exports {
 
-/// A Perfetto trace, taken apart as its reader does: packets in order of time, those of one time in order of the file.
+/// A Perfetto trace, decoded as Perfetto's own reader does: packets are sorted by time, and packets with equal times
+/// stay in file order.
 struct perfetto {
   struct slice {
     std::string name, track;
@@ -28,7 +29,7 @@ struct perfetto {
   };
   std::map<std::uint64_t, track> tracks;
   std::vector<slice> slices;
-  std::vector<std::pair<std::string, std::string>> arrows;  ///< Names of the slices that they join.
+  std::vector<std::pair<std::string, std::string>> arrows;  ///< Names of the two slices that each arrow connects.
   std::map<std::string, std::vector<double>> counters;
   std::vector<std::string> instants;
   std::map<std::uint32_t, std::uint64_t> clocks;
@@ -179,7 +180,7 @@ struct perfetto {
           event.skip();
       }
     }
-    ASSERT_TRUE(tracks.contains(id)) << "an event on a track that nobody described";
+    ASSERT_TRUE(tracks.contains(id)) << "an event on a track without a description";
     made.track = tracks[id].name;
     made.begin = time;
     std::vector<std::size_t>& open = open_[id];
@@ -201,7 +202,8 @@ struct perfetto {
     }
   }
 
-  /// Perfetto forgets an arrow that a terminating flow ended, and draws one from the bound id's last "out" to each "in".
+  /// As Perfetto does, adds an arrow from the latest "out" of flow `id` to this "in". A terminating flow also ends
+  /// `id`.
   void end_arrow(std::map<std::uint64_t, std::string>& open, std::uint64_t id, const std::string& at, bool terminates) {
     const auto begun = open.find(id);
     if (begun == open.end()) {

@@ -1,4 +1,4 @@
-// Tests what a redacted file still contains.
+// The content that remains in a redacted file.
 #include "core/export/recording/redact.hpp"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,8 @@ TEST(redact, keeps_words_that_only_look_like_paths_and_addresses) {
             "at 12:30:45 version 1.2.3 of std::sort, 3.5 ms");
   EXPECT_EQ(some.text("read /tmp/a.bin: 3 of 4 files in ./b.bin", text_role::message),
             "read dir1/a.bin: 3 of 4 files in dir2/b.bin");
-  EXPECT_EQ(some.text("/usr/lib/python3", text_role::path), "dir3/python3") << "a frame's file is one by its role";
+  EXPECT_EQ(some.text("/usr/lib/python3", text_role::path), "dir3/python3")
+      << "a frame's file is a path because of its role";
 }
 
 TEST(redact, follows_a_path_over_its_spaces) {
@@ -156,7 +157,8 @@ TEST(redact, keeps_the_way_in_which_a_text_is_written_if_nothing_is_found) {
 }
 
 TEST(redact, takes_long_texts_in_proportion_to_their_length) {
-  // Each repeats what a rule looks ahead from. With one that looks through the rest each time this takes minutes.
+  // Each piece repeats a prefix at which a rule looks ahead. A rule that scans the rest of the text each time would
+  // take minutes.
   const std::array pieces = {
       "a:",     "a:b@plt ",     "USER=",  "/home/", "~",           "\"'",      "eyJ_",     "a/",
       "::",     "<key>",        "-p ",    "1.2.3.", "%25",         "Bearer ",  "x@",       "&#",

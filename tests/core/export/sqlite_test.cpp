@@ -1,4 +1,4 @@
-// An exported SQLite file gives the same answers as the virtual tables.
+// An exported SQLite file gives the same query results as the virtual tables.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ class sqlite_export : public query::sql_test {
  protected:
   void TearDown() override { fs::remove(place_); }
 
-  /// Rows of every kind, names that ids find, and a copy with a stack.
+  /// Adds rows of every kind, names that ids refer to, and a copy with a stack.
   void fill() {
     std::mt19937_64 random(5);
 #define SLUICE_ADD(row, kind)                                   \
@@ -41,7 +41,7 @@ class sqlite_export : public query::sql_test {
   void add(Row row, std::mt19937_64& random) {
     if constexpr (trace::is_event_row<Row>) {
       row.time = static_cast<trace::time_ns>(random() % 100'000);
-      row.id = trace::event_id::none;  // Each its own.
+      row.id = trace::event_id::none;  // A new id for each row.
       if constexpr (requires { row.end; }) row.end = row.time + static_cast<trace::time_ns>(random() % 1000);
     } else {
       row.id = static_cast<decltype(row.id)>(++last_);
@@ -104,7 +104,7 @@ TEST_F(sqlite_export, every_table_and_view_says_the_same) {
   }
 }
 
-TEST_F(sqlite_export, queries_give_the_same_answers) {
+TEST_F(sqlite_export, queries_give_the_same_results) {
   fill();
   write();
   for (const char* text :
@@ -119,7 +119,7 @@ TEST_F(sqlite_export, queries_give_the_same_answers) {
 TEST_F(sqlite_export, a_range_holds_what_overlaps_it) {
   fill();
   options wanted;
-  wanted.range = analysis::time_range{20'000, 40'000};
+  wanted.range = time_range{20'000, 40'000};
   write(wanted);
   EXPECT_EQ(ask_file("SELECT count(*) FROM transfer"),
             ask("SELECT count(*) FROM transfer WHERE time < 40000 AND max(time, coalesce(end, time)) >= 20000"));
@@ -127,7 +127,7 @@ TEST_F(sqlite_export, a_range_holds_what_overlaps_it) {
             ask("SELECT maximum FROM memory_use(20000, 40000) ORDER BY 1"));
 }
 
-TEST_F(sqlite_export, redacts_tables_and_figures) {
+TEST_F(sqlite_export, redacts_tables_and_metrics) {
   made_.standard_tables();
   trace::frame_row frame;
   frame.id = trace::frame_id{1};
@@ -165,7 +165,7 @@ TEST_F(sqlite_export, of_a_table_only) {
   EXPECT_EQ(ask_file("SELECT name FROM sqlite_schema WHERE type = 'table'"), std::vector<std::string>{"kernel"});
 }
 
-/// Folded stacks of the same small recordings.
+/// Fixture for the export of folded stacks from small recordings.
 class folded : public query::sql_test {
  protected:
   void SetUp() override {
@@ -228,7 +228,7 @@ TEST_F(folded, holds_what_was_allocated) {
   wanted.measure = "allocated";
   EXPECT_EQ(lines(wanted), (std::vector<std::string>{"(no stack recorded) 10", "main (train.py:9) 100",
                                                      "main (train.py:9);load,all (ada/data.py:3) 1000"}));
-  wanted.range = analysis::time_range{0, 15};
+  wanted.range = time_range{0, 15};
   EXPECT_EQ(lines(wanted), (std::vector<std::string>{"main (train.py:9) 100"}));
 }
 

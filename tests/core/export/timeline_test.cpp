@@ -1,4 +1,4 @@
-// Timeline exports: Chrome's format, read back by our own importer, and Perfetto's, parsed again.
+// Timeline exports: Chrome's format, read back by Sluice's importer, and Perfetto's, parsed again.
 #include <gmock/gmock.h>
 
 #include "core/base/format.hpp"
@@ -15,7 +15,7 @@ namespace {
 using testing::own_folder;
 using testing::rows_of;
 
-/// A small recording with something of each kind that the formats know.
+/// A small recording with an event of each kind that the formats support.
 std::string recording(const own_folder& folder) {
   trace::writer_options options;
   options.realtime_origin = 1'790'857'026'000'000'000;
@@ -137,10 +137,10 @@ void write_as(const trace::file& from, const char* name, const std::string& path
   ASSERT_TRUE(done) << done.error().to_string();
 }
 
-/// Figures that must survive: numbers, sums of times and bytes, and names.
-using figures = std::map<std::string, std::int64_t>;
-figures figures_of(const trace::file& file) {
-  figures all;
+/// Metrics that must survive the round trip, by name: counts, and sums of times and bytes.
+using metrics = std::map<std::string, std::int64_t>;
+metrics metrics_of(const trace::file& file) {
+  metrics all;
   const auto snapshot = file.latest();
   const auto name_of = [&](trace::string_id id) { return std::string(snapshot->tables().text(id)); };
   const auto lasting = [&](const std::string& kind, const auto& row) {
@@ -187,8 +187,8 @@ void expect_round_trip(const trace::file& first, const own_folder& folder, const
     EXPECT_EQ(each.what, "kernels, copies and memsets whose call is not in the file");
   const auto second = trace::file::open(again);
   ASSERT_TRUE(second);
-  const figures before = figures_of(first), after = figures_of(**second);
-  for (const auto& [figure, value] : before) EXPECT_EQ(after.contains(figure) ? after.at(figure) : 0, value) << figure;
+  const metrics before = metrics_of(first), after = metrics_of(**second);
+  for (const auto& [metric, value] : before) EXPECT_EQ(after.contains(metric) ? after.at(metric) : 0, value) << metric;
   EXPECT_EQ(before.size(), after.size());
 }
 
@@ -217,7 +217,7 @@ TEST(chrome_export, of_a_range_has_what_overlaps_it) {
   const auto first = trace::file::open(recording(folder));
   ASSERT_TRUE(first);
   options wanted;
-  wanted.range = analysis::time_range{550, 650};
+  wanted.range = time_range{550, 650};
   write_as(**first, "chrome", folder.file("part.json"), wanted);
   ASSERT_TRUE(importing::import_file(folder.file("part.json"), folder.file("part.sluice")));
   const auto part = trace::file::open(folder.file("part.sluice"));
@@ -246,7 +246,7 @@ TEST(perfetto_export, slices_end_when_they_end_also_where_they_overlap) {
   EXPECT_EQ(inner->end - inner->begin, 300U);
   EXPECT_EQ(inner->depth, 1U);
   EXPECT_EQ(overlapping->end - overlapping->begin, 400U);
-  EXPECT_EQ(overlapping->depth, 0U);  // On a track of its own.
+  EXPECT_EQ(overlapping->depth, 0U);  // It is on a track of its own.
   EXPECT_EQ(kernel->end - kernel->begin, 100U);
   EXPECT_EQ(made.loose_ends, 0U);
   // Arrows, clocks, counters with units, marks.
@@ -260,7 +260,7 @@ TEST(perfetto_export, slices_end_when_they_end_also_where_they_overlap) {
   for (const auto& [id, track] : made.tracks)
     if (track.counter) {
       EXPECT_EQ(track.unit, 3U) << track.name;
-      // Viewers show the tracks below another under its name.
+      // Viewers show child tracks below their parent's name.
       ASSERT_TRUE(made.tracks.contains(track.parent)) << track.name;
       EXPECT_EQ(made.tracks.at(track.parent).name,
                 track.name.ends_with(" device") ? "Memory of NVIDIA H200 (GPU 0)" : "python train.py");
@@ -273,7 +273,7 @@ TEST(perfetto_export, of_a_range_begins_with_the_memory_that_is_in_use_then) {
   const auto first = trace::file::open(recording(folder));
   ASSERT_TRUE(first);
   options wanted;
-  wanted.range = analysis::time_range{150, 650};
+  wanted.range = time_range{150, 650};
   write_as(**first, "perfetto", folder.file("out.pftrace"), wanted);
   const perfetto made(testing::read_file(folder.file("out.pftrace")));
   EXPECT_EQ(made.counters.at("framework device"), std::vector<double>{1000});

@@ -1,4 +1,4 @@
-// Exported PyTorch snapshots, as read by PyTorch's own reader and by our importer.
+// Exported PyTorch snapshots, as read by PyTorch's own reader and by Sluice's importer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ void exported(const trace::file& from, const std::string& to, const options& wan
   EXPECT_TRUE(done) << done.error().to_string();
 }
 
-/// All that a trace says of memory, one line an event, without ids: equal for traces that say the same.
+/// The memory events of a trace, one line each, without ids: equal for equivalent traces.
 std::multiset<std::string> said_by(const trace::file& file) {
   const auto snapshot = file.latest();
   const auto& tables = snapshot->tables();
@@ -161,7 +161,7 @@ TEST(torch_export, goes_around_with_real_snapshots) {
   if (seen == 0) GTEST_SKIP() << "there are no snapshots beside the source tree";
 }
 
-/// 0 if Python reads the snapshot `s` and agrees.
+/// Evaluates `condition` in Python, with the snapshot at `path` as `s`. Returns 0 if it is true.
 int ask_python(const std::string& path, const std::string& condition) {
   return std::system(("python3 -c \"import pickle, sys; s = pickle.load(open('" + path + "', 'rb')); sys.exit(0 if (" +
                       condition + ") else 3)\"")
@@ -172,7 +172,8 @@ TEST(torch_export, is_what_python_reads) {
   if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
   testing::recording made;
   made.standard_tables();
-  // A program without a framework: what the driver gave is segment and block at once. More entries than go into one batch.
+  // A program without a framework: each driver allocation is both segment and block. More entries than fit into one
+  // batch.
   for (std::uint64_t i = 1; i <= 3000; ++i) made.add_alloc(static_cast<trace::time_ns>(i) * ms, i, i * 1000);
   for (std::uint64_t i = 1; i <= 2990; ++i) made.add_free(static_cast<trace::time_ns>(3000 + i) * ms, i);
   made.close();
@@ -189,7 +190,7 @@ TEST(torch_export, is_what_python_reads) {
   EXPECT_EQ(ask_python(path, "all(sum(b['size'] for b in x['blocks']) == x['total_size'] for x in s['segments'])"), 0);
 }
 
-TEST(torch_export, uses_opcodes_that_the_viewer_knows) {  // torch/utils/viz/MemoryViz.js has a reader of its own
+TEST(torch_export, uses_opcodes_that_the_viewer_knows) {  // torch/utils/viz/MemoryViz.js has its own reader
   const own_folder folder;
   testing::recording made;
   made.standard_tables();
@@ -206,7 +207,7 @@ TEST(torch_export, uses_opcodes_that_the_viewer_knows) {  // torch/utils/viz/Mem
   EXPECT_EQ(std::system(("python3 -c \"" + program + "\"").c_str()), 0);
 }
 
-TEST(torch_export, completes_frees_of_which_only_the_request_is_known) {  // our own recordings of PyTorch
+TEST(torch_export, completes_frees_of_which_only_the_request_is_known) {  // Sluice's own recordings of PyTorch
   testing::recording made;
   made.standard_tables();
   made.add_alloc(1 * ms, 1, 4096);
@@ -258,7 +259,7 @@ TEST(torch_export, gives_blocks_without_addresses_one_each) {
   const auto done = write(*made.open()->latest(), *find_format("torch-snapshot"), folder.file("out.pickle"), {});
   ASSERT_TRUE(done) << done.error().to_string();
   EXPECT_NE(std::find(done->notes.begin(), done->notes.end(),
-                      "3 blocks have no address in the recording: each has one of its own in the snapshot"),
+                      "3 blocks have no address in the recording: each got a unique one in the snapshot"),
             done->notes.end());
   const auto again = imported(folder.file("out.pickle"), folder.file("again.sluice"));
   std::set<std::uint64_t> addresses;
@@ -279,10 +280,10 @@ TEST(torch_export, takes_a_range) {
   made.close();
   const own_folder folder;
   options wanted;
-  wanted.range = analysis::time_range{2 * ms - 1, 4 * ms};
+  wanted.range = time_range{2 * ms - 1, 4 * ms};
   exported(*made.open(), folder.file("part.pickle"), wanted);
   const auto part = imported(folder.file("part.pickle"), folder.file("part.sluice"));
-  std::map<std::uint64_t, std::uint64_t> blocks;  // by size, and whether it was there before
+  std::map<std::uint64_t, std::uint64_t> blocks;  // by size, and whether it was allocated before the recording
   for (const auto& row : rows_of<trace::alloc_event>(*part)) {
     if (row.layer == trace::layer::framework) blocks[row.bytes] = row.flags;
   }

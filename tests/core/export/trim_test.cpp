@@ -3,13 +3,13 @@
 #include <atomic>
 #include <sstream>
 
-#include "core/figures/range_statistics.hpp"
-#include "core/figures/report.hpp"
 #include "core/generate/generate.hpp"
 #include "core/generate/random.hpp"
 #include "core/index/growing_index.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/report.hpp"
 #include "core/trace/file/visit.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
@@ -22,12 +22,12 @@ using generate::testing::rows;
 using generate::testing::temporary;
 using trace::raw;
 
-/// Every figure of a range, as text.
-std::string figures(const trace::snapshot& of, analysis::time_range range) {
-  analysis::growing_index index;
+/// Every metric of a range, as text.
+std::string metrics(const trace::snapshot& of, time_range range) {
+  index::growing_index index;
   while (!index.absorb(of, 1 << 20)) {
   }
-  const auto all = analysis::measure(index, of.tables(), range);
+  const auto all = metrics::measure(index, of.tables(), range);
   std::ostringstream out;
   const auto names = [&](const char* what, const auto& list) {
     for (const auto& each : list)
@@ -39,7 +39,8 @@ std::string figures(const trace::snapshot& of, analysis::time_range range) {
         << m.at_end << ' ' << m.minimum << ' ' << m.maximum << ' ' << m.maximum_time << ' ' << m.mean << ' '
         << m.allocations << ' ' << m.allocated_bytes << ' ' << m.frees << ' ' << m.freed_bytes << '\n';
   }
-  // What a sample before the range says of untracked memory was true of what was tracked then.
+  // A sample before the range measured untracked memory relative to the memory that was tracked at the time of the
+  // sample.
   for (const auto& u : all.untracked)
     out << "untracked " << u.samples << ' ' << u.recorder << ' ' << u.used_maximum << '\n';
   for (const auto& p : all.pools)
@@ -66,7 +67,7 @@ std::string figures(const trace::snapshot& of, analysis::time_range range) {
   return out.str();
 }
 
-/// Everything that rows name is in the tables.
+/// Expects that the tables contain everything that rows refer to.
 void expect_complete_tables(const trace::snapshot& of) {
   std::set<std::string> missing;
   const auto need = [&](const char* what, bool there, std::uint64_t id) {
@@ -92,22 +93,22 @@ void expect_complete_tables(const trace::snapshot& of) {
   EXPECT_TRUE(missing.empty()) << *missing.begin() << " and " << missing.size() - 1 << " more";
 }
 
-/// What is known of each block that lives in a range: its tags, exactly those that somebody said.
-std::string tags(const trace::snapshot& of, analysis::time_range range) {
-  analysis::growing_index index;
+/// The recorded tags of each block that is live in a range, as text.
+std::string tags(const trace::snapshot& of, time_range range) {
+  index::growing_index index;
   while (!index.absorb(of, 1 << 20)) {
   }
   const auto facts = index.tensors(of);
   std::map<std::uint64_t, std::string> all;
   const auto blocks = index.memory().blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const analysis::block_record& block = blocks[i];
+    const index::block_record& block = blocks[i];
     if (!block.allocated || !block.live_in(range)) continue;
     std::string& text = all[raw(block.id)];
     if (const auto name = index.name_tags().find(raw(block.alloc)); name != index.name_tags().end())
       text += of.tables().text(name->second);
-    if (i < facts->categories.size() && facts->categories[i].why == analysis::category_reason::tag)
-      text.append(" ").append(analysis::category_name(facts->categories[i].what));
+    if (i < facts->categories.size() && facts->categories[i].why == index::category_reason::tag)
+      text.append(" ").append(index::category_name(facts->categories[i].what));
     if (const auto owner = index.import_owners().find(raw(block.alloc)); owner != index.import_owners().end())
       text += " imported";
   }
@@ -116,8 +117,8 @@ std::string tags(const trace::snapshot& of, analysis::time_range range) {
   return text;
 }
 
-/// Blocks born in a range that nobody ever frees, as the whole recording knows them.
-std::set<std::uint64_t> never_freed(const trace::snapshot& whole, analysis::time_range range) {
+/// Blocks allocated in a range and never freed, according to the whole recording.
+std::set<std::uint64_t> never_freed(const trace::snapshot& whole, time_range range) {
   std::set<std::uint64_t> all;
   for (const auto& row : rows<trace::alloc_event>(whole))
     if (row.time >= range.begin && row.time < range.end && (row.flags & (trace::born_before | trace::ipc_import)) == 0)
@@ -126,8 +127,8 @@ std::set<std::uint64_t> never_freed(const trace::snapshot& whole, analysis::time
   return all;
 }
 
-void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& whole, analysis::time_range range) {
-  analysis::growing_index index;
+void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& whole, time_range range) {
+  index::growing_index index;
   while (!index.absorb(part, 1 << 20)) {
   }
   std::set<std::uint64_t> found;
@@ -137,17 +138,17 @@ void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& who
     const bool ours = block.allocated && born_here && !block.born_before() && !block.imported();
     if (ours && !block.freed() && !block.freed_after()) found.insert(raw(block.id));
   }
-  for (const auto& group : analysis::figures_of(index, part).unfreed) count += group.count;
+  for (const auto& group : metrics::metrics_of(index, part).unfreed) count += group.count;
   const auto known = never_freed(whole, range);
   EXPECT_EQ(found, known);
-  // What was born before the range may be among these too.
+  // `count` may include blocks that were allocated before the range.
   EXPECT_GE(count, known.size());
 }
 
-/// Cuts random ranges of `path` out, and compares each figure with the whole recording's of that range.
-void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) {
+/// Cuts random ranges out of `path`, and compares each metric with the whole recording's metric for that range.
+void expect_same_metrics(const std::string& path, std::uint64_t seed, int cuts) {
   const auto whole = read(path);
-  const auto span = analysis::time_range_of(*whole);
+  const auto span = index::time_range_of(*whole);
   generate::random chance(seed);
   for (int i = 0; i < cuts; ++i) {
     const auto length = static_cast<std::uint64_t>(span.length());
@@ -158,7 +159,7 @@ void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) 
     ASSERT_TRUE(made) << made.error().to_string();
     const auto part = read(cut.path());
     EXPECT_TRUE(part->complete());
-    EXPECT_EQ(figures(*part, {begin, end}), figures(*whole, {begin, end}))
+    EXPECT_EQ(metrics(*part, {begin, end}), metrics(*whole, {begin, end}))
         << path << " from " << begin << " to " << end;
     EXPECT_EQ(tags(*part, {begin, end}), tags(*whole, {begin, end})) << path << " from " << begin << " to " << end;
     expect_same_unfreed(*part, *whole, {begin, end});
@@ -167,7 +168,7 @@ void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) 
   }
 }
 
-TEST(trim, leaves_every_figure_of_the_range_as_it_was) {
+TEST(trim, leaves_every_metric_of_the_range_as_it_was) {
   const generate::generate_options shapes[] = {
       {.events = 40'000, .seed = 2},
       {.events = 40'000,
@@ -179,18 +180,18 @@ TEST(trim, leaves_every_figure_of_the_range_as_it_was) {
   for (const auto& shape : shapes) {
     const temporary made("to-trim-" + std::to_string(shape.seed));
     ASSERT_TRUE(generate::generate(shape, made.path()));
-    expect_same_figures(made.path(), shape.seed, 5);
+    expect_same_metrics(made.path(), shape.seed, 5);
   }
 }
 
-TEST(trim, leaves_the_figures_of_real_recordings_as_they_were) {
+TEST(trim, leaves_the_metrics_of_real_recordings_as_they_were) {
   const std::string folder = SLUICE_SOURCE_DIR "/assets/recordings/";
   for (const char* name : {"overlap", "managed-migration", "pool-churn", "leak", "chunked-file"})
-    expect_same_figures(folder + name + ".sluice", 3, 3);
-  expect_same_figures(folder + "pytorch-training.sluice", 3, 2);
+    expect_same_metrics(folder + name + ".sluice", 3, 3);
+  expect_same_metrics(folder + "pytorch-training.sluice", 3, 2);
 }
 
-/// A recording with an accident of each kind, by hand.
+/// A synthetic recording with a fault of each kind.
 class small_recording {
  public:
   small_recording() : file_("trim-small") {
@@ -216,7 +217,7 @@ class small_recording {
     to.add(trace::stack_row{trace::stack_id{1}, {}, trace::frame_id{1}});
     to.add(trace::stack_row{trace::stack_id{2}, trace::stack_id{1}, trace::frame_id{1}});
     to.add(trace::stack_row{trace::stack_id{3}, trace::stack_id{1}, trace::frame_id{2}});
-    // Block 1 lives from 100 to 900, block 2 from 200 to 300, block 3 from 600 on.
+    // Block 1 is live from 100 to 900, block 2 from 200 to 300, and block 3 from 600.
     const auto alloc = [&](trace::time_ns time, std::uint64_t block, std::uint64_t stack) {
       trace::alloc_event row;
       row.process = process.id;
@@ -258,7 +259,7 @@ class small_recording {
     to.add(launch);
     alloc(600, 3, 2);
     free(900, 1);
-    // Late: a kernel that ran across the begin of the range is written last.
+    // Late: a kernel that ran across the start of the range is written last.
     trace::kernel_event kernel;
     kernel.process = process.id;
     kernel.time = 450;
@@ -296,7 +297,7 @@ TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
   EXPECT_TRUE(rows<trace::free_event>(*part).empty());
   EXPECT_EQ(rows<trace::kernel_event>(*part).size(), 1U);
   const auto calls = rows<trace::api_call_event>(*part);
-  ASSERT_EQ(calls.size(), 1U) << "the call that asked for the kernel";
+  ASSERT_EQ(calls.size(), 1U) << "the call that launched the kernel";
   EXPECT_EQ(calls[0].id, rows<trace::kernel_event>(*part)[0].call);
   const auto graphs = rows<trace::graph_definition_event>(*part);
   ASSERT_EQ(graphs.size(), 1U) << "the graph that is launched";
@@ -306,21 +307,21 @@ TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
   for (const auto& text : part->tables().strings.rows())
     EXPECT_EQ(text.text.find("never in the range"), std::string::npos);
   EXPECT_EQ(part->tables().processes.rows().size(), 1U);
-  ASSERT_EQ(rows<trace::message_event>(*part).size(), 2U) << "the warning, and that it is a part";
+  ASSERT_EQ(rows<trace::message_event>(*part).size(), 2U) << "the warning, and the note that it is a part";
 }
 
 TEST(trim, of_the_beginning_begins_with_the_recording) {
   const std::string leak = SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice";
   const auto whole = read(leak);
   ASSERT_EQ(whole->begin(), 0);
-  for (const analysis::time_range range : {analysis::time_range{0, 200'000'000}, analysis::all_time}) {
+  for (const time_range range : {time_range{0, 200'000'000}, all_time}) {
     const temporary cut("trim-begin");
     ASSERT_TRUE(trim(*whole, {.range = range, .redact = {}}, cut.path()));
-    EXPECT_EQ(read(cut.path())->begin(), 0) << "there was nothing before";
+    EXPECT_EQ(read(cut.path())->begin(), 0) << "nothing precedes it";
   }
   const temporary cut("trim-later");
   ASSERT_TRUE(trim(*whole, {.range = {100'000'000, 200'000'000}, .redact = {}}, cut.path()));
-  EXPECT_EQ(read(cut.path())->begin(), 99'999'999) << "what was live before";
+  EXPECT_EQ(read(cut.path())->begin(), 99'999'999) << "blocks that were already live";
 }
 
 TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
@@ -367,8 +368,8 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
       to.add(row);
     };
     for (std::uint64_t block = 1; block <= 3; ++block) alloc(100, block);
-    say(110, 1, "category", "weight");  // Said before the range, and lives on through it.
-    say(110, 2, "name", "gone");        // Freed before the range.
+    say(110, 1, "category", "weight");  // Tagged before the range; the block is live in the range.
+    say(110, 2, "name", "gone");        // The block is freed before the range.
     link(120, 1, 3);
     free(300, 2);
     link(310, 1, 2);
@@ -387,7 +388,7 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
     EXPECT_GE(part.begin(), 499);
     EXPECT_LE(part.end(), 800);
     for (const auto& row : rows<trace::attribute_event>(part))
-      EXPECT_NE(part.tables().text(row.text), "gone") << "of nothing that is kept";
+      EXPECT_NE(part.tables().text(row.text), "gone") << "it refers to nothing that is kept";
     EXPECT_EQ(rows<trace::link_event>(part).size(), 1U);
     std::map<std::uint64_t, std::uint64_t> flags;
     for (const auto& row : rows<trace::live_block_event>(part)) flags[raw(row.block)] = row.flags;
@@ -395,16 +396,16 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
     const std::map<std::uint64_t, std::uint64_t> expected = {
         {1, trace::freed_after}, {3, 0}, {4, trace::freed_after}, {5, 0}};
     EXPECT_EQ(flags, expected);
-    analysis::growing_index index;
+    index::growing_index index;
     while (!index.absorb(part, 1 << 20)) {
     }
     EXPECT_EQ(raw(index.memory().find(trace::block_id{1})->alloc), allocs[1]);
     std::uint64_t unfreed = 0;
-    for (const auto& group : analysis::figures_of(index, part).unfreed) unfreed += group.count;
+    for (const auto& group : metrics::metrics_of(index, part).unfreed) unfreed += group.count;
     EXPECT_EQ(unfreed, 1U) << "block 5 alone";
   };
   check(*read(cut.path()));
-  // A part of a part says the same.
+  // Trimming the trimmed file again gives the same result as trimming the whole once.
   ASSERT_TRUE(trim(*read(cut.path()), {.range = {500, 800}, .redact = {}}, again.path()));
   check(*read(again.path()));
 }
@@ -435,7 +436,7 @@ TEST(trim, refuses_what_makes_no_sense) {
   const std::atomic<bool> cancelled{true};
   EXPECT_EQ(trim(*whole, {.range = {0, 500}, .redact = {}, .task = {.cancelled = &cancelled}}, cut.path()).error().code,
             error_code::cancelled);
-  // Times at the ends of what there is.
+  // Times at the ends of the recording.
   EXPECT_TRUE(trim(*whole, {.range = {INT64_MIN, INT64_MAX}, .redact = {}}, cut.path()));
   EXPECT_EQ(rows<trace::alloc_event>(*read(cut.path())).size(), 3U);
   EXPECT_TRUE(trim(*whole, {.range = {5000, 6000}, .redact = {}}, cut.path()));

@@ -1,4 +1,4 @@
-// What Perfetto silently drops or draws wrongly, found with its own importer (tests/core/export/perfetto-check).
+// Cases that Perfetto silently drops or draws wrongly, found with its own importer (tests/core/export/perfetto-check).
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -19,7 +19,8 @@ using testing::own_folder;
 
 constexpr std::int64_t real = 1'790'857'026'000'000'000;
 
-/// A process and threads without names and numbers, times below zero, two streams of one number, and a launch with much work.
+/// A process and threads without names and numbers, negative times, two streams with the same number, and a launch of
+/// much work.
 std::shared_ptr<trace::file> recording(const own_folder& folder) {
   trace::writer_options options;
   options.realtime_origin = real;
@@ -94,11 +95,11 @@ std::shared_ptr<trace::file> recording(const own_folder& folder) {
     alloc.process = static_cast<trace::process_id>(process);
     alloc.block = static_cast<trace::block_id>(process);
     alloc.kind = trace::memory_kind::pinned;
-    alloc.device = device.id;  // The one that was current: the memory is the host's.
+    alloc.device = device.id;  // The device that is current during the call, although this is host memory.
     alloc.bytes = 1000 * process;
     out.add(alloc);
     if (process == 2) continue;
-    // One of the same size in the place of another, at one moment: there is no peak between.
+    // A block replaces another of the same size at the same time: there is no peak in between.
     alloc.time = 7;
     alloc.block = static_cast<trace::block_id>(3);
     out.add(alloc);
@@ -153,7 +154,7 @@ TEST(viewers, perfetto_shows_counters_below_what_they_are_of) {
 
 class chrome_viewers : public ::testing::Test {
  protected:
-  /// The events with this phase, and this category if any is named.
+  /// The events with this phase, and with this category if it is given.
   std::vector<json> events(std::string_view phase, std::string_view category = {}) const {
     std::vector<json> found;
     for (const json& event : document_["traceEvents"])
@@ -186,20 +187,20 @@ TEST_F(chrome_viewers, numbers_have32_bits_and_each_track_its_own) {
   for (const json& event : events("X")) {
     EXPECT_LT(event["pid"], std::uint64_t{1} << 31U) << event;
     EXPECT_LT(event["tid"], std::uint64_t{1} << 31U) << event;
-    EXPECT_NE(event["tid"], 0) << event;  // One thread for all processes.
+    EXPECT_NE(event["tid"], 0) << event;  // Thread 0 would be one thread for all processes.
     tracks.emplace(event["pid"], event["tid"]);
   }
-  EXPECT_EQ(tracks.size(), 4U);  // Of two threads and two streams.
+  EXPECT_EQ(tracks.size(), 4U);  // Two threads and two streams.
 }
 
 TEST_F(chrome_viewers, nothing_is_of_thread_zero_which_is_one_for_all_processes) {
   for (const json& event : document_["traceEvents"]) {
-    if (event["ph"] == "M" || event["ph"] == "C") continue;  // Of processes.
+    if (event["ph"] == "M" || event["ph"] == "C") continue;  // Metadata and counters belong to processes.
     EXPECT_NE(event["tid"], 0) << event;
     EXPECT_LT(event["pid"], std::uint64_t{1} << 31U) << event;
     EXPECT_LT(event["tid"], std::uint64_t{1} << 31U) << event;
   }
-  EXPECT_EQ(events("i").size(), 1U) << "a mark of no thread";
+  EXPECT_EQ(events("i").size(), 1U) << "a mark without a thread";
 }
 
 TEST_F(chrome_viewers, an_arrow_begins_once_in_its_call_and_ends_in_all_of_its_work) {
@@ -220,7 +221,7 @@ TEST_F(chrome_viewers, counters_say_their_unit) {
   ASSERT_EQ(counters.size(), 4U);
   EXPECT_EQ(counters[0]["name"], "queue");
   EXPECT_EQ(counters[0]["args"], (json{{"bytes", 2.5}}));
-  // Totals are a process's own, since each has its own counter of that name.
+  // Totals are per process, because each process has its own counter of that name.
   std::map<std::uint64_t, std::vector<double>> pinned;
   for (const json& counter : counters)
     if (counter["name"] == "driver pinned, host") pinned[counter["pid"]].push_back(counter["args"]["bytes"]);

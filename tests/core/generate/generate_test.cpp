@@ -113,7 +113,7 @@ TEST(generate, puts_a_collective_at_one_end_for_all_ranks) {
     EXPECT_LT(std::abs(by_process[1][i].end - by_process[2][i].end), 1'000);
 }
 
-/// Of a rank: when its collectives could begin, and when they ended.
+/// The times at which the collectives of one rank could begin and ended.
 struct collectives {
   std::vector<trace::time_ns> begins, ends;
 };
@@ -137,7 +137,7 @@ TEST(generate, lets_all_ranks_wait_for_a_slow_one) {
   ASSERT_EQ(all.size(), 3U);
   for (const std::int64_t rank : {0, 2}) {
     ASSERT_EQ(all.at(rank).begins.size(), all.at(1).begins.size());
-    // Until the first they were set up, which takes one rank longer than another.
+    // Setup before the first collective takes one rank longer than another.
     for (std::size_t i = 1; i < all.at(rank).begins.size(); ++i)
       EXPECT_GT(all.at(1).begins[i] - all.at(rank).begins[i], 1'000'000) << "collective " << i << " of rank " << rank;
   }
@@ -154,10 +154,11 @@ TEST(generate, lets_a_rank_wait_for_a_slow_one_that_is_recorded_elsewhere) {
     EXPECT_LT(std::abs(slow.ends[i] - other.ends[i]), 1'000);
     EXPECT_GT(slow.begins[i] - other.begins[i], 1'000'000);
   }
-  EXPECT_EQ(read(of_other.path())->tables().processes.rows().size(), 1U) << "the slow one is in its own recording";
+  EXPECT_EQ(read(of_other.path())->tables().processes.rows().size(), 1U)
+      << "the slow rank is slow in its own recording";
 }
 
-/// The kernels of real recordings are written tens of milliseconds after later calls.
+/// In real recordings, kernels are written tens of milliseconds after later calls.
 TEST(generate, writes_device_work_late) {
   const temporary file("late");
   ASSERT_TRUE(generate({.events = 100'000}, file.path()));
@@ -174,7 +175,7 @@ TEST(generate, writes_device_work_late) {
   EXPECT_LT(late[late.size() / 2], 100'000'000);
 }
 
-/// What the recordings that are kept take, and what a trace like them takes, an event.
+/// Compares the bytes per event of real recordings with those of generated traces that resemble them.
 TEST(generate, takes_about_as_many_bytes_an_event_as_a_recording) {
   const temporary file("bytes");
   const auto made = generate({.events = 340'000}, file.path());
@@ -193,7 +194,7 @@ TEST(generate, takes_about_as_many_bytes_an_event_as_a_recording) {
   EXPECT_NEAR(static_cast<double>(generated_bytes) / static_cast<double>(made->events), recorded, recorded / 10);
 }
 
-/// Against a list of what was given out.
+/// The reference is a list of allocated ranges.
 TEST(caching_allocator, never_gives_out_an_address_twice) {
   caching_allocator allocator(0x1000'0000);
   random chance(5);
@@ -222,7 +223,7 @@ TEST(caching_allocator, never_gives_out_an_address_twice) {
       allocator.release(gone->first);
       given.erase(gone);
     }
-    EXPECT_LE(total, allocator.allocated());  // What is too small to split off is given along.
+    EXPECT_LE(total, allocator.allocated());  // A remainder too small to split off stays with the block.
     EXPECT_GE(allocator.reserved(), allocator.allocated());
   }
   for (const auto& [address, bytes] : given) allocator.release(address);

@@ -13,12 +13,12 @@
 
 #include "core/trace/file/reader.hpp"
 
-/// A small trace, read whole and checked in the slow, obvious way.
+/// Reads small traces completely and checks them in a slow, obvious way.
 namespace sluice::generate::testing {
 
 using trace::raw;
 
-/// A file that is gone with its owner.
+/// A path for a file, which the destructor deletes.
 class temporary {
  public:
   explicit temporary(const std::string& name)
@@ -51,7 +51,7 @@ std::vector<Row> rows(const trace::snapshot& from) {
   return all;
 }
 
-/// Blocks by when they were live, from allocations and frees alone.
+/// The lifetimes of all blocks, computed only from allocations and frees.
 struct lives {
   struct life {
     trace::alloc_event born;
@@ -82,7 +82,8 @@ struct lives {
     return live;
   }
 
-  /// No two blocks of a process's layer share addresses while both live, and those inside a segment lie in it.
+  /// Expects that live blocks of the same process and layer do not overlap, and that the blocks of a segment are inside
+  /// it.
   void expect_sound() const {
     struct step {
       trace::time_ns time;
@@ -96,7 +97,7 @@ struct lives {
     }
     std::sort(steps.begin(), steps.end(),
               [](const step& a, const step& b) { return std::tie(a.time, a.birth) < std::tie(b.time, b.birth); });
-    std::map<std::tuple<std::uint64_t, trace::layer, std::uint64_t>, std::uint64_t> live;  // To the end.
+    std::map<std::tuple<std::uint64_t, trace::layer, std::uint64_t>, std::uint64_t> live;  // Ends of blocks, by start.
     for (const step& s : steps) {
       const trace::alloc_event& born = blocks.at(s.block).born;
       const std::tuple at{raw(born.process), born.layer, born.address};
@@ -126,7 +127,7 @@ struct lives {
   }
 };
 
-/// Each checkpoint says what allocations and frees say.
+/// Expects that each checkpoint agrees with the allocations and frees.
 inline void expect_true_checkpoints(const trace::snapshot& from, const lives& known) {
   std::map<std::uint64_t, std::set<std::uint64_t>> listed;
   for (const auto& row : rows<trace::live_block_event>(from)) listed[raw(row.checkpoint)].insert(raw(row.block));
@@ -138,7 +139,7 @@ inline void expect_true_checkpoints(const trace::snapshot& from, const lives& kn
   }
 }
 
-/// Work names the call that asked for it, and comes after it.
+/// Expects that GPU work refers to the call that launched it, and begins after that call.
 inline void expect_work_after_calls(const trace::snapshot& from) {
   std::map<std::uint64_t, trace::api_call_event> calls;
   for (const auto& row : rows<trace::api_call_event>(from)) EXPECT_TRUE(calls.emplace(raw(row.id), row).second);
@@ -155,7 +156,7 @@ inline void expect_work_after_calls(const trace::snapshot& from) {
   for (const auto& row : rows<trace::memset_event>(from)) check(row);
 }
 
-/// Whatever touches a block does so while it lives.
+/// Expects that a block is touched only while it is live.
 inline void expect_touches_of_the_living(const trace::snapshot& from, const lives& known) {
   for (const auto& row : rows<trace::touch_event>(from)) {
     const auto of = known.blocks.find(raw(row.block));
@@ -165,7 +166,7 @@ inline void expect_touches_of_the_living(const trace::snapshot& from, const live
   }
 }
 
-/// No id is given twice.
+/// Expects that every id is unique.
 inline void expect_own_ids(const trace::snapshot& from) {
   std::set<std::uint64_t> seen;
   const auto take = [&]<class Row>(Row*) {

@@ -28,7 +28,7 @@ TEST(tile, repeats_a_recording_one_time_after_the_other) {
   expect_touches_of_the_living(*now, known);
   expect_own_ids(*now);
 
-  // Everything thrice, the tables once.
+  // The result has three copies of all events, and one copy of the tables.
   const auto count = [](const auto& all) { return all.size(); };
   EXPECT_EQ(count(rows<trace::kernel_event>(*now)), 3 * count(rows<trace::kernel_event>(*from)));
   EXPECT_EQ(count(rows<trace::touch_event>(*now)), 3 * count(rows<trace::touch_event>(*from)));
@@ -37,9 +37,10 @@ TEST(tile, repeats_a_recording_one_time_after_the_other) {
   EXPECT_EQ(now->tables().stacks.rows().size(), from->tables().stacks.rows().size());
   EXPECT_EQ(now->tables().processes.rows().size(), 2U);
 
-  // What was live at the end of a repetition is gone in the next: at the end there is as much as in the recording.
+  // Blocks that are live at the end of a repetition are freed in the next one, so as much memory is in use at the end
+  // as at the end of the original recording.
   EXPECT_EQ(known.at(now->end()).size(), lives(*from).at(from->end()).size());
-  // Steps go on counting.
+  // Step numbers continue from one repetition to the next.
   std::int64_t last = -1;
   std::uint64_t steps = 0;
   for (const auto& row : rows<trace::marker_event>(*now)) {
@@ -67,7 +68,7 @@ TEST(tile, ends_no_block_twice_of_which_a_checkpoint_tells_after_its_free) {
     end.time = 300;
     file.add(end);
     ASSERT_TRUE(file.flush());
-    trace::live_block_event known;  // It comes when the block's end is in the file already.
+    trace::live_block_event known;  // Arrives when the block's end is already in the file.
     known.block = trace::block_id{1};
     known.checkpoint = trace::event_id{3};
     known.time = 200;

@@ -1,4 +1,4 @@
-// Tests importing memory_record.csv of Ascend's profiler.
+// Imports memory_record.csv of Ascend's profiler.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/brought_file.hpp"
@@ -31,7 +31,7 @@ TEST(memory_record, has_the_sums_of_allocators) {
   const auto& devices = file.file().latest()->tables().devices.rows();
   ASSERT_EQ(devices.size(), 1U);
   EXPECT_EQ(devices[0].ordinal, 3);
-  EXPECT_THAT(file.messages(), HasSubstr("no blocks"));
+  EXPECT_THAT(file.messages(), HasSubstr("instead of blocks"));
   EXPECT_TRUE(file.imported().not_understood.empty());
 }
 
@@ -45,7 +45,7 @@ TEST(memory_record, counts_lines_that_are_wrong) {
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.framework().maximum, mib);
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "lines with a time that is before the first or a year behind it"), 1U);
+  EXPECT_EQ(number_of(counts, "lines with a time before the first or more than a year after it"), 1U);
   EXPECT_EQ(number_of(counts, "lines"), 7U);
 }
 

@@ -7,44 +7,44 @@
 #include <vector>
 
 #include "core/export/export.hpp"
-#include "core/figures/report.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/metrics/report.hpp"
 #include "tests/core/import/files.hpp"
 
-/// What a user sees of a file that another tool wrote: the figures of the report, or the error.
+/// Imports a file and gives access to the results that a user sees: the report's metrics, or the error.
 namespace sluice::testing {
 
 class brought_file {
  public:
-  /// A file that is there.
+  /// Imports the existing file at `path`.
   explicit brought_file(const std::string& path) { open(path); }
-  /// A file with this content.
+  /// Writes a file with this content and imports it.
   brought_file(std::string_view name, std::string_view content) { open(folder_.write(name, content)); }
 
   [[nodiscard]] bool is_read() const { return outcome_.has_value(); }
-  /// The error, in one line; empty if the file was read.
+  /// The error, in one line; empty if the import succeeded.
   [[nodiscard]] std::string refusal() const { return outcome_ ? std::string() : outcome_.error().to_string(); }
   [[nodiscard]] const importing::report& imported() const { return *outcome_; }
-  [[nodiscard]] const analysis::report& report() const { return report_; }
+  [[nodiscard]] const metrics::report& report() const { return report_; }
   [[nodiscard]] const trace::file& file() const { return *file_; }
   [[nodiscard]] std::shared_ptr<trace::file> shared_file() const { return file_; }
   [[nodiscard]] std::string text(trace::string_id id) const { return std::string(file_->latest()->tables().text(id)); }
 
-  /// Memory in use of a layer; of no kind or device that the recording does not have.
-  [[nodiscard]] analysis::memory_statistics memory(trace::layer layer) const {
+  /// Memory statistics of a layer; all zero if the recording has none.
+  [[nodiscard]] metrics::memory_statistics memory(trace::layer layer) const {
     for (const auto& each : report_.whole.memory)
       if (each.layer == layer) return each;
     return {};
   }
-  [[nodiscard]] analysis::memory_statistics framework() const { return memory(trace::layer::framework); }
-  [[nodiscard]] analysis::memory_statistics driver() const { return memory(trace::layer::driver); }
+  [[nodiscard]] metrics::memory_statistics framework() const { return memory(trace::layer::framework); }
+  [[nodiscard]] metrics::memory_statistics driver() const { return memory(trace::layer::driver); }
 
-  [[nodiscard]] analysis::transfer_statistics copies(trace::direction way) const {
+  [[nodiscard]] metrics::transfer_statistics copies(trace::direction way) const {
     for (const auto& each : report_.whole.transfers)
       if (each.direction == way) return each;
     return {};
   }
-  /// Kernels of all devices.
+  /// The number of kernels on all devices.
   [[nodiscard]] std::uint64_t kernels() const {
     std::uint64_t all = 0;
     for (const auto& each : report_.whole.devices) all += each.kernels;
@@ -55,13 +55,13 @@ class brought_file {
     for (const auto& each : report_.whole.threads) all += each.calls;
     return all;
   }
-  /// Ranges of a name; none: no range has it.
-  [[nodiscard]] analysis::named_time range(std::string_view name) const {
+  /// Statistics of the ranges with this name; all zero if there are no such ranges.
+  [[nodiscard]] metrics::named_time range(std::string_view name) const {
     for (const auto& each : report_.whole.ranges)
       if (text(each.name) == name) return each;
     return {};
   }
-  [[nodiscard]] bool finds(analysis::finding_kind kind) const {
+  [[nodiscard]] bool finds(metrics::finding_kind kind) const {
     for (const auto& each : report_.findings)
       if (each.kind == kind) return true;
     return false;
@@ -71,14 +71,14 @@ class brought_file {
     return rows_of<Row>(*file_);
   }
   [[nodiscard]] std::size_t ranges() const { return rows<trace::host_range_event>().size(); }
-  /// All that the user is told about the import.
+  /// All messages about the import that the user sees.
   [[nodiscard]] std::string messages() const {
     std::string all;
     for (const std::string& each : messages_of(*file_)) all += each + "\n";
     return all;
   }
 
-  /// It exported, and brought again.
+  /// Exports the recording and imports the result.
   [[nodiscard]] brought_file exported_as(std::string_view format, std::vector<std::string>* notes = nullptr) const {
     const std::string path = folder_.file("exported");
     exports::options with;
@@ -96,14 +96,14 @@ class brought_file {
     const auto snapshot = file_->latest();
     while (!index_.absorb(*snapshot, 1000)) {
     }
-    report_ = analysis::make_report(index_, *snapshot);
+    report_ = metrics::make_report(index_, *snapshot);
   }
 
   own_folder folder_;
   result<importing::report> outcome_;
   std::shared_ptr<trace::file> file_;
-  analysis::growing_index index_;
-  analysis::report report_;
+  index::growing_index index_;
+  metrics::report report_;
 };
 
 }  // namespace sluice::testing

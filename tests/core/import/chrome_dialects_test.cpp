@@ -1,4 +1,4 @@
-// Tests reading work of devices from Chrome traces of XLA, unitrace, rocprof and Ascend's profiler.
+// Device work in Chrome traces of XLA, unitrace, rocprof and Ascend's profiler.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/brought_case.hpp"
@@ -62,7 +62,7 @@ TEST(xla_trace, has_kernels_copies_and_calls) {
   EXPECT_EQ(kernels[0].registers, 32U);
   EXPECT_EQ(kernels[0].static_shared, 20U);
   EXPECT_NE(kernels[0].call, trace::event_id::none);
-  EXPECT_EQ(file.calls(), 2U) << "a call is no copy";
+  EXPECT_EQ(file.calls(), 2U) << "a call is not a copy";
   EXPECT_EQ(file.copies(trace::direction::h2d).bytes, 4096);
   const auto copies = file.rows<trace::transfer_event>();
   ASSERT_EQ(copies.size(), 1U);
@@ -76,7 +76,7 @@ TEST(xla_trace, has_kernels_copies_and_calls) {
   EXPECT_THAT(file.messages(), Not(HasSubstr("without a time")));
 }
 
-/// As JAX 0.11 writes it on an H200.
+/// The trace is like those that JAX 0.11 writes on an H200.
 TEST(xla_trace, rows_of_threads_hold_calls_though_they_have_the_names_of_work) {
   const brought_file file = trace_of(
       std::string(xla_names) +
@@ -127,7 +127,7 @@ TEST(xla_trace, details_may_be_anything) {
   EXPECT_EQ(file.rows<trace::kernel_event>().size(), 1U);
   EXPECT_EQ(file.rows<trace::transfer_event>().size(), 1U);
   EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "events' arguments that the model has no place for"), 2U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "event arguments that a recording cannot represent"), 2U);
 }
 
 TEST(xla_trace, operations_of_a_tpu_are_its_work) {

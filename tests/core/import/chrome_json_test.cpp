@@ -1,4 +1,5 @@
-// Chrome's trace format: how each kind of event is imported, in both document shapes, and how broken ones are handled.
+// Chrome's trace format: how each kind of event is imported, in both document shapes, and how malformed input is
+// handled.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/files.hpp"
@@ -13,7 +14,7 @@ using ::testing::HasSubstr;
 using testing::number_of;
 using testing::rows_of;
 
-/// A document and the trace that it becomes.
+/// A document and its imported trace.
 class imported {
  public:
   explicit imported(std::string_view document, bool compressed = false) {
@@ -65,7 +66,7 @@ TEST(chrome_json, reads_an_array_an_object_and_an_array_without_its_end) {
 }
 
 TEST(chrome_json, times_are_decimals_and_never_doubles) {
-  // The nearest doubles of these are microseconds apart from them.
+  // The nearest doubles are microseconds away from these values.
   const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":4320677463303514.123,"dur":0.001},)"
                                 R"({"ph":"X","name":"b","pid":1,"tid":1,"ts":4320677463303514.1244,"dur":1e-2},)"
                                 R"({"ph":"X","name":"c","pid":1,"tid":1,"ts":"4320677463303514.1246","dur":1.5E1})"));
@@ -97,7 +98,7 @@ TEST(chrome_json, beginnings_and_ends_nest_per_thread) {
   EXPECT_EQ(ranges[1].end, trace::unknown_time);
   EXPECT_EQ(made.text(ranges[2].name), "inner");
   EXPECT_EQ(ranges[2].end - ranges[2].time, 1000);
-  EXPECT_EQ(made.lost("ends of ranges that have not begun"), 1U);
+  EXPECT_EQ(made.lost("range ends without a start"), 1U);
   EXPECT_EQ(made.lost("ranges that never ended"), 1U);
 }
 
@@ -126,11 +127,11 @@ TEST(chrome_json, counters_have_a_series_for_each_argument) {
   ASSERT_EQ(samples.size(), 3U);
   EXPECT_EQ(samples[1].value, -2.5);
   EXPECT_EQ(samples[2].value, 7);
-  EXPECT_EQ(made.lost("counter values that are no numbers"), 1U);
+  EXPECT_EQ(made.lost("counter values that are not numbers"), 1U);
 }
 
 TEST(chrome_json, arrows_link_the_ranges_around_their_ends) {
-  // The second arrow's end comes first in the file, and before its range.
+  // The second arrow's end precedes its range in the file.
   const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},)"
                                 R"({"ph":"X","name":"in a","pid":1,"tid":1,"ts":2,"dur":4},)"
                                 R"({"ph":"s","cat":"x","name":"x","id":1,"pid":1,"tid":1,"ts":3},)"
@@ -148,7 +149,7 @@ TEST(chrome_json, arrows_link_the_ranges_around_their_ends) {
   EXPECT_EQ(links[1].to, ranges[2].id);
   EXPECT_EQ(links[0].from, ranges[0].id);
   EXPECT_EQ(links[0].to, ranges[2].id);
-  EXPECT_EQ(made.lost("ends of arrows without a range or without another end"), 1U);
+  EXPECT_EQ(made.lost("arrow ends without a range or a counterpart"), 1U);
 }
 
 TEST(chrome_json, names_of_processes_and_threads_may_come_last) {
@@ -218,7 +219,7 @@ TEST(kineto, memory_instants_are_blocks_in_order_of_time_whatever_the_files_orde
   EXPECT_EQ(allocs[0].bytes, 64U);
   EXPECT_EQ(allocs[0].layer, trace::layer::framework);
   EXPECT_EQ(frees[0].block, allocs[0].block);
-  // What the totals count beside the instants was there before, and nobody says where.
+  // The totals include memory from before the recording, for which there is no instant event.
   EXPECT_EQ(allocs[1].bytes, 512U);
   EXPECT_EQ(allocs[1].source, trace::provenance::inferred);
   EXPECT_EQ(allocs[1].flags, trace::born_before);
@@ -263,12 +264,12 @@ TEST(kineto, members_that_are_nested_too_deep_are_counted_and_not_read) {
   for (const std::size_t levels : {std::size_t{100}, std::size_t{100'000}}) {
     const imported deep = with(levels);
     EXPECT_EQ(deep.tables().processes.rows().at(0).rank, -1);
-    EXPECT_EQ(deep.lost("member 'distributedInfo' is no JSON, or is nested too deep"), 1U) << levels;
+    EXPECT_EQ(deep.lost("member 'distributedInfo' is not JSON, or is nested too deeply"), 1U) << levels;
     EXPECT_EQ(deep.rows<trace::host_range_event>().size(), 1U);
   }
 }
 
-// --- input that is not right ---------------------------------------------------------------------------------------------
+// --- malformed input ------------------------------------------------------------------------------------------------
 
 TEST(chrome_json_broken, one_event_that_is_no_json_is_counted_and_the_others_are_read) {
   const std::string good = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":1})";
@@ -297,7 +298,7 @@ TEST(chrome_json_broken, a_negative_duration_is_none_and_said) {
   const auto ranges = made.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 1U);
   EXPECT_EQ(ranges[0].end, ranges[0].time);
-  EXPECT_EQ(made.lost("events that last a negative time"), 1U);
+  EXPECT_EQ(made.lost("events with a negative duration"), 1U);
 }
 
 TEST(chrome_json_broken, bytes_that_are_not_utf8_are_mended) {
@@ -317,7 +318,7 @@ TEST(chrome_json_broken, of_members_that_stand_twice_the_last_counts) {
 TEST(chrome_json_broken, a_file_that_ends_too_early_gives_what_was_before) {
   const imported made(R"({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},{"ph":"X","na)");
   EXPECT_EQ(made.rows<trace::host_range_event>().size(), 1U);
-  EXPECT_EQ(made.lost("bytes of an event that the file's end cut off"), 13U);
+  EXPECT_EQ(made.lost("bytes of an event cut off by the end of the file"), 13U);
   EXPECT_THAT(testing::messages_of(*made.file), ::testing::Contains(HasSubstr("the imported file is cut off")));
 }
 
@@ -334,7 +335,7 @@ TEST(chrome_json_broken, deep_nesting_needs_no_stack) {
 }
 
 TEST(chrome_json_broken, an_event_without_end_is_an_error_that_names_its_place) {
-  // 80 MB of a string that compresses to nothing.
+  // An 80 MB string that compresses to almost nothing.
   const std::string bomb = R"([{"ph":"X","name":")" + std::string(std::size_t{80} << 20, 'a');
   const imported made(bomb, true);
   ASSERT_FALSE(made.outcome);
@@ -348,7 +349,7 @@ TEST(chrome_json_broken, elements_that_are_no_events_are_counted) {
       R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},null,7,"text",[1,{"x":2}],{},{"ph":"Q","ts":1}])");
   ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
   EXPECT_EQ(made.rows<trace::host_range_event>().size(), 1U);
-  EXPECT_EQ(made.lost("elements that are no objects"), 4U);
+  EXPECT_EQ(made.lost("elements that are not objects"), 4U);
   EXPECT_EQ(made.lost("events without a time"), 1U);
   EXPECT_EQ(made.lost("events of the phase 'Q'"), 1U);
 }

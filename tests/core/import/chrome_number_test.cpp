@@ -14,7 +14,7 @@ std::string digits(std::mt19937_64& random, std::size_t count) {
   return text;
 }
 
-/// A text with what may lie behind it.
+/// The number in `text`, followed by `behind` and more characters that are not part of the number.
 std::string_view with_margin(std::string& text, char behind) {
   const std::size_t size = text.size();
   text.append(number_margin, behind);
@@ -36,13 +36,13 @@ TEST(quick_numbers, are_what_is_read_digit_by_digit) {
       const bool is_time = quick_thousandths(with_margin(thousandths, behind), time);
       thousandths.resize(count + 4);
       ASSERT_EQ(is_time, parse_thousandths(thousandths).has_value()) << thousandths;
-      if (!is_time) continue;  // Beyond 64 bits.
+      if (!is_time) continue;  // The number exceeds 64 bits.
       EXPECT_EQ(parse_thousandths(thousandths), time) << thousandths;
       EXPECT_EQ(time, std::stoll(integer + thousandths.substr(count + 1))) << thousandths;
     }
 }
 
-/// Whatever a quick one takes is what the other says, and the other takes more.
+/// Whatever the fast parser accepts, the full parser reads as the same value; the full parser accepts more.
 TEST(quick_numbers, are_none_where_anything_else_stands) {
   std::mt19937_64 random(9);
   const std::string all = "0123456789.-+eE \"\n\xb0";

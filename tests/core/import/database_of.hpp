@@ -9,7 +9,7 @@
 
 namespace sluice::testing {
 
-/// The bytes of an SQLite file that these statements make.
+/// The bytes of the SQLite file that these statements create.
 inline std::string database_of(const std::string& sql) {
   sqlite3* db = nullptr;
   EXPECT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);

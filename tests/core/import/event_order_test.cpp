@@ -1,4 +1,4 @@
-// Tests that allocations and frees of one time count in the order of the file, in every format that has them.
+// Allocations and frees with equal times are applied in file order, in every format that has them.
 #include "core/import/event_order.hpp"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ TEST(event_order, puts_a_free_behind_an_allocation_of_its_time) {
   EXPECT_EQ(order.free(10), 11);
   EXPECT_EQ(order.allocation(10), 11);
   EXPECT_EQ(order.free(10), 12);
-  // What comes 1 ns later in the file stays behind it.
+  // An event 1 ns later in the file stays after it.
   EXPECT_EQ(order.allocation(11), 12);
   EXPECT_EQ(order.free(12), 13);
   EXPECT_EQ(order.free(2000), 2000);
@@ -45,19 +45,19 @@ TEST(event_order, knows_times_that_it_saw_before) {
   EXPECT_EQ(order.free(1000), 1001);
   EXPECT_EQ(order.free(2000), 2000);
   EXPECT_EQ(order.free(3000), 3001);
-  for (time_ns time = 4000; time < 4000 + 10 * static_cast<time_ns>(event_order::most_times); ++time)
+  for (time_ns time = 4000; time < 4000 + 10 * static_cast<time_ns>(event_order::max_times); ++time)
     EXPECT_EQ(order.allocation(time), time);
 }
 
-/// Blocks that come and go, in the order of a file; the times are in us.
+/// Allocations and frees, in the order of a file; times are in us.
 struct change {
   std::int64_t time = 0;
-  int block = 0;  ///< Each is allocated once.
+  int block = 0;  ///< Each block is allocated once.
   bool is_free = false;
   std::int64_t bytes = 0;
 };
 
-/// Times that often repeat.
+/// Random times that often repeat.
 std::vector<change> random_changes(std::mt19937& random, int blocks) {
   std::vector<change> all;
   std::vector<std::pair<int, std::int64_t>> live;
@@ -77,7 +77,7 @@ std::vector<change> random_changes(std::mt19937& random, int blocks) {
   return all;
 }
 
-/// One after the other.
+/// Applies the changes one after another. Returns the peak in bytes.
 std::int64_t peak_of(const std::vector<change>& all) {
   std::int64_t sum = 0, highest = 0;
   for (const change& each : all) highest = std::max(highest, sum += each.is_free ? -each.bytes : each.bytes);
@@ -89,7 +89,7 @@ TEST(event_order, gives_the_peak_of_one_after_the_other) {
   for (int round = 0; round < 200; ++round) {
     const auto changes = random_changes(random, 60);
     event_order order;
-    std::map<time_ns, std::int64_t> steps;  // What is at one time counts as a whole.
+    std::map<time_ns, std::int64_t> steps;  // All changes at the same time are applied together.
     std::map<int, time_ns> born;
     for (const change& each : changes) {
       const time_ns said = each.time * (round % 2 == 0 ? 1 : 1000);
@@ -112,8 +112,7 @@ TEST(event_order, sorts_what_threads_write_late) {
   std::mt19937 random(8);
   for (int round = 0; round < 100; ++round) {
     auto changes = random_changes(random, 60);
-    std::vector<std::pair<std::int64_t, std::size_t>>
-        written;  // Each up to 20 us late, those of one time in their order.
+    std::vector<std::pair<std::int64_t, std::size_t>> written;  // Each up to 20 us late; equal times keep their order.
     for (std::size_t i = 0; i < changes.size(); ++i)
       written.emplace_back(changes[i].time + (changes[i].time * 7919) % 20, i);
     std::stable_sort(written.begin(), written.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -20,7 +20,7 @@
 /// Foreign files for tests, and their imports.
 namespace sluice::testing {
 
-/// A folder of its own, which goes away with this object.
+/// A temporary folder, which the destructor deletes.
 class own_folder {
  public:
   own_folder() {
@@ -63,7 +63,7 @@ inline std::string read_file(const std::string& path) {
   return all.str();
 }
 
-/// All rows of a kind.
+/// All rows of type `Row`.
 template <class Row>
 std::vector<Row> rows_of(const trace::file& file) {
   std::vector<Row> all;
@@ -72,7 +72,7 @@ std::vector<Row> rows_of(const trace::file& file) {
   return all;
 }
 
-/// The texts of a trace's messages.
+/// The texts of all messages in a trace.
 inline std::vector<std::string> messages_of(const trace::file& file) {
   std::vector<std::string> texts;
   for (const auto& row : rows_of<trace::message_event>(file))
@@ -80,7 +80,7 @@ inline std::vector<std::string> messages_of(const trace::file& file) {
   return texts;
 }
 
-/// How often `what` was counted.
+/// The import's count of `what`.
 inline std::uint64_t number_of(const std::vector<importing::count>& counts, std::string_view what) {
   for (const auto& each : counts)
     if (each.what == what) return each.number;

@@ -1,10 +1,10 @@
-// Files of other tools that were read wrong once: small ones, each with the figures that are right. They are in "shared/cases".
+// Small files of other tools that were once misread, each with the correct metrics. The files are in "shared/cases".
 #include <gmock/gmock.h>
 
 #include <map>
 
-#include "core/query/answers/memory_map.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/results/memory_map.hpp"
 #include "core/symbols/attribution.hpp"
 #include "tests/core/import/brought_file.hpp"
 #include "tests/core/import/shared_traces.hpp"
@@ -12,7 +12,7 @@
 namespace sluice::importing::foreign_cases {
 namespace {
 
-using analysis::finding_kind;
+using metrics::finding_kind;
 using testing::brought_file;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -44,7 +44,7 @@ TEST(foreign_memory, a_block_may_lie_across_two_mappings) {
   EXPECT_EQ(file.report().fragmentation[0].segment_bytes, 40 * mib);
   EXPECT_EQ(file.report().fragmentation[0].free_bytes, 0U);
   query::engine asked(file.shared_file());
-  const auto map = asked.ask_now(query::memory_map_question{.time = file.report().fragmentation[0].time, .width = 100});
+  const auto map = asked.ask_now(query::memory_map_query{.time = file.report().fragmentation[0].time, .width = 100});
   ASSERT_TRUE(map) << map.error().to_string();
   ASSERT_EQ((*map)->segments.size(), 1U);
   EXPECT_EQ((*map)->segments[0].bytes, 40 * mib);
@@ -111,7 +111,7 @@ TEST(foreign_memory, a_free_that_was_only_completed_is_a_free) {
 
 TEST(foreign_times, the_span_begins_at_the_first_event) {
   BRING("w04-nsys-first-event-at-155s.sqlite", file);
-  EXPECT_EQ(file.report().span, (analysis::time_range{155'000'000'000, 155'998'000'001}));
+  EXPECT_EQ(file.report().span, (time_range{155'000'000'000, 155'998'000'001}));
   ASSERT_EQ(file.report().whole.devices.size(), 1U);
   const double busy = static_cast<double>(file.report().whole.devices[0].busy);
   EXPECT_NEAR(busy / static_cast<double>(file.report().span.length()), 0.98, 0.005);
@@ -148,14 +148,14 @@ TEST(foreign_times, a_begin_decades_ago_is_left_out) {
   EXPECT_THAT(file.messages(), HasSubstr("1 events with an impossible time"));
 }
 
-TEST(foreign_times, a_kernel_that_overruns_those_after_it_is_told) {
+TEST(foreign_times, a_kernel_that_overruns_those_after_it_is_reported) {
   BRING("m11-kernel-overruns-next.json", file);
-  EXPECT_THAT(file.messages(), HasSubstr("1 kernels that run on while others of their stream begin and end"));
+  EXPECT_THAT(file.messages(), HasSubstr("1 kernels that contain several later ones of their stream"));
 }
 
-// --- what belongs together ------------------------------------------------------------------------------------------
+// --- events that belong together ------------------------------------------------------------------------------------
 
-TEST(foreign_work, ranges_deeper_than_what_is_drawn_are_in_the_figures) {
+TEST(foreign_work, ranges_deeper_than_what_is_drawn_are_in_the_metrics) {
   BRING("w03-300-nested-ranges.json", file);
   ASSERT_EQ(file.report().whole.ranges.size(), 1U);
   EXPECT_EQ(file.report().whole.ranges[0].count, 300U);
@@ -201,13 +201,13 @@ TEST(foreign_work, equal_correlation_ids_of_two_ranks_join_nothing_wrong) {
     ASSERT_NE(call, calls.end());
     EXPECT_EQ(call->time, file.text(kernel.name) == "r0" ? 0 : us);
   }
-  EXPECT_THAT(file.messages(), HasSubstr("of which it is not clear which process called for them"));
+  EXPECT_THAT(file.messages(), HasSubstr("that calls of several processes may have requested"));
 }
 
 TEST(foreign_work, old_arrows_from_calls_to_work_are_known) {
   BRING("m07-old-arrows.json", file);
-  EXPECT_EQ(number_of(file.imported().read, "ends of arrows from calls to work, which correlation ids tell"), 4U);
-  EXPECT_THAT(file.messages(), Not(HasSubstr("ends of arrows without")));
+  EXPECT_EQ(number_of(file.imported().read, "arrow ends from calls to work, replaced by correlation ids"), 4U);
+  EXPECT_THAT(file.messages(), Not(HasSubstr("arrow ends without")));
 }
 
 // --- broken documents -----------------------------------------------------------------------------------------------
@@ -215,26 +215,26 @@ TEST(foreign_work, old_arrows_from_calls_to_work_are_known) {
 TEST(foreign_documents, a_quote_too_many_costs_one_event) {
   BRING("w11-odd-quote.json", file);
   EXPECT_EQ(file.ranges() + file.kernels(), 41U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "events that are no JSON"), 1U);
-  EXPECT_THAT(file.messages(), HasSubstr("broken events were passed over in the imported file: 1"));
+  EXPECT_EQ(number_of(file.imported().not_understood, "events that are not JSON"), 1U);
+  EXPECT_THAT(file.messages(), HasSubstr("broken events were skipped in the imported file: 1"));
 }
 
 TEST(foreign_documents, a_quote_too_few_costs_one_event) {
   BRING("w11b-trailing-backslash.json", file);
   EXPECT_EQ(file.ranges() + file.kernels(), 40U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "events that are no JSON"), 1U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "events that are not JSON"), 1U);
 }
 
 TEST(foreign_documents, a_path_of_windows_is_a_name) {
   BRING("m08-windows-path.json", file);
   EXPECT_EQ(file.range("C:\\Users\\x\\private\\net.py(3): forward").count, 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "events that are no JSON"), 0U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "events that are not JSON"), 0U);
 }
 
 TEST(foreign_documents, two_in_a_file_are_both_read) {
   BRING("w17-two-documents.json", file);
   EXPECT_EQ(file.kernels(), 2U);
-  EXPECT_THAT(file.messages(), HasSubstr("holds 2 documents, one behind the other"));
+  EXPECT_THAT(file.messages(), HasSubstr("has 2 consecutive documents"));
 }
 
 TEST(foreign_documents, a_comma_may_come_first) {
@@ -254,13 +254,13 @@ TEST(foreign_documents, a_gzip_file_that_is_cut_off_gives_what_was_before) {
               ::testing::ElementsAre(HasSubstr("the imported file is cut off"), HasSubstr("the gzip file is cut off")));
 }
 
-// --- whose line it is -----------------------------------------------------------------------------------------------
+// --- attribution to lines -------------------------------------------------------------------------------------------
 
-/// Bytes of the framework's blocks by what their stacks are attributed to.
+/// Bytes of framework blocks, by the line to which each stack is attributed.
 std::map<std::string, std::uint64_t> bytes_by(symbols::attribution by, const brought_file& file) {
   const auto snapshot = file.file().latest();
-  symbols::frame_book book;
-  symbols::attributor who(book, snapshot->tables(), symbols::frame_book::lookup::at_once);
+  symbols::frame_cache book;
+  symbols::attributor who(book, snapshot->tables(), symbols::frame_cache::lookup::at_once);
   std::map<std::string, std::uint64_t> all;
   for (const auto& row : file.rows<trace::alloc_event>())
     if (row.layer == trace::layer::framework)
@@ -305,7 +305,7 @@ TEST(foreign_exports, say_what_the_format_has_no_place_for) {
   BRING("w18-nsys-migrations-chrome-export.sqlite", file);
   std::vector<std::string> notes;
   static_cast<void>(file.exported_as("torch-snapshot", &notes));
-  EXPECT_THAT(notes, ::testing::Contains(HasSubstr("the format cannot hold them: 3 migrations, 1 kernel")));
+  EXPECT_THAT(notes, ::testing::Contains(HasSubstr("not supported by the format and omitted: 3 migrations, 1 kernel")));
 }
 
 TEST(foreign_exports, memory_from_before_survives_a_snapshot) {
@@ -334,7 +334,7 @@ TEST(foreign_exports, blocks_without_addresses_stay_apart) {
   }
 }
 
-// --- what is not read -----------------------------------------------------------------------------------------------
+// --- unsupported input ----------------------------------------------------------------------------------------------
 
 TEST(foreign_refusals, say_what_the_file_is_and_what_to_do) {
   const std::pair<const char*, std::vector<const char*>> cases[] = {
@@ -343,7 +343,7 @@ TEST(foreign_refusals, say_what_the_file_is_and_what_to_do) {
       {"m03-nvprof.sqlite", {"nvprof", "nsys export --type sqlite"}},
       {"m04-rmm-debug-log.txt", {"RMM's debug log", "logging_resource_adaptor"}},
       {"r26j-rmm-2019.csv", {"event log of RMM", "rmm.enable_logging"}},
-      {"r26k-nsys.jsonl", {"lines of JSON", "nsys export --type sqlite"}},
+      {"r26k-nsys.jsonl", {"JSON lines", "nsys export --type sqlite"}},
       {"r26l-nsys-stats.csv", {"table of nsys stats", "nsys export --type sqlite"}},
   };
   for (const auto& [name, words] : cases) {
@@ -404,7 +404,7 @@ TEST(foreign_gpus, of_two_processes_have_their_own_numbers) {
 
 TEST(foreign_messages, say_why_nothing_is_there) {
   BRING("r17-graph-trace-only.sqlite", graphs);
-  EXPECT_THAT(graphs.messages(), HasSubstr("only 10 launches of graphs, which ran for 10.0 ms"));
+  EXPECT_THAT(graphs.messages(), HasSubstr("only 10 graph launches, which ran for 10.0 ms"));
   BRING("r18-nsys-diagnostics.sqlite", diagnostics);
   EXPECT_THAT(diagnostics.messages(), HasSubstr("Not one CUDA event was seen in the program."));
   EXPECT_THAT(diagnostics.messages(), HasSubstr("The driver here is older than this profiler needs."));

@@ -1,4 +1,4 @@
-// Tests what all importers share: detecting the format, and the result of an import.
+// Behavior common to all importers: format detection, and the result of an import.
 #include "core/import/import.hpp"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ TEST(import_file, says_what_it_read_in_a_message_of_the_trace) {
 TEST(import_file, sums_up_a_long_recording_and_no_short_one) {
   const own_folder folder;
   options with;
-  with.least_summed_up = 2'000;
+  with.min_summed_up = 2'000;
   for (const int pairs : {900, 1'000}) {
     std::string log(log_head);
     for (int i = 0; i < pairs; ++i) {
@@ -157,9 +157,9 @@ TEST(import_file, cancelled_while_the_trace_is_finished_leaves_nothing) {
   const std::string path = folder.write("rmm.csv", log);
   std::atomic<bool> cancel = false;
   options with;
-  with.least_summed_up = 1;
+  with.min_summed_up = 1;
   with.cancel = &cancel;
-  with.progress = [&](double share) { cancel = share >= 1; };  // All is read: what follows is the last phase.
+  with.progress = [&](double share) { cancel = share >= 1; };  // All input is read; the last phase follows.
   const auto cancelled = import_file(path, folder.file("out.sluice"), with);
   ASSERT_FALSE(cancelled);
   EXPECT_EQ(cancelled.error().code, error_code::cancelled);
@@ -170,14 +170,14 @@ TEST(import_file, tells_how_far_it_is) {
   const own_folder folder;
   std::string log(log_head);
   for (int i = 1; i < 40'000; ++i) log += "7,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,64,0x0\n";
-  std::vector<double> told;
+  std::vector<double> reported;
   options with;
-  with.progress = [&](double share) { told.push_back(share); };
+  with.progress = [&](double share) { reported.push_back(share); };
   ASSERT_TRUE(import_file(folder.write("rmm.csv", log), folder.file("out.sluice"), with));
-  EXPECT_GT(told.size(), 2U);
-  EXPECT_LE(told.size(), 101U);
-  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
-  EXPECT_EQ(told.back(), 1.0);
+  EXPECT_GT(reported.size(), 2U);
+  EXPECT_LE(reported.size(), 101U);
+  EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
+  EXPECT_EQ(reported.back(), 1.0);
 }
 
 TEST(open_any, opens_a_trace_and_imports_what_is_none) {
@@ -188,7 +188,7 @@ TEST(open_any, opens_a_trace_and_imports_what_is_none) {
   const auto foreign = open_any(folder.write_gzip("rmm.csv.gz", small_log()));
   ASSERT_TRUE(foreign) << foreign.error().to_string();
   EXPECT_EQ(testing::rows_of<trace::alloc_event>(**foreign).size(), 1U);
-  // Its scratch file is gone already; it stays readable.
+  // The import's scratch file is already deleted, but the recording stays readable.
   EXPECT_FALSE(std::filesystem::exists((*foreign)->path()));
   EXPECT_EQ(folder.files(), 2U);
 }

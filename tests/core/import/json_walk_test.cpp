@@ -11,7 +11,7 @@
 namespace sluice::importing {
 namespace {
 
-/// A text with its margin.
+/// A text followed by the padding that the walk needs.
 class document {
  public:
   explicit document(const std::string& text) : bytes_(text + std::string(json_index::margin, '}')), size_(text.size()) {
@@ -27,7 +27,8 @@ class document {
   std::size_t size_;
 };
 
-/// Everything that a walk into each value comes by, one name and one plain value after the other.
+/// Appends names and plain values in the order in which a walk into each value visits them. Returns false if the JSON
+/// is malformed.
 bool list_all(const json_value& value, std::vector<std::string>& into) {
   json_walk walk(value);
   bool sound = true;
@@ -45,7 +46,7 @@ bool list_all(const json_value& value, std::vector<std::string>& into) {
   return sound && walk.at_end();
 }
 
-/// The same of a document that is an array; false if it is not as it should be.
+/// As `list_all`, for a document that is an array.
 bool list_document(const std::string& text, std::vector<std::string>& into) {
   const document made(text);
   if (made.fault != json_fault::none) return false;
@@ -90,7 +91,7 @@ class random_text {
   std::string object(unsigned depth) {
     std::string text = "{";
     for (std::size_t i = 0, count = below(4); i < count; ++i) {
-      // No name twice: a parser that reads all keeps only one.
+      // No duplicate names: a full parser keeps only one of them.
       text += (i == 0 ? "" : ",") + blanks() + "\"" + std::to_string(i) + "{\"" + blanks() + ":" + blanks();
       text += value(depth) + blanks();
     }

@@ -1,4 +1,5 @@
-// What torch.profiler leaves to be inferred: which GPU, which memory, which line. Also what stands beside its events.
+// Information that an import must infer from a torch.profiler trace: the GPU, the kind of memory, the line. Also
+// metadata beside the events.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -70,7 +71,7 @@ TEST(kineto_gpus, are_found_by_their_nodes_wherever_they_are_described) {
     EXPECT_EQ(devices_of(eighth), std::pair(std::vector<std::int64_t>{7}, std::size_t{8}));
     const brought_file seventh("trace.json", document({properties(8)}, {kernel_on(8)}, last));
     EXPECT_EQ(devices_of(seventh), std::pair(std::vector<std::int64_t>{6}, std::size_t{8}));
-    // Four processors, as far as can be seen.
+    // The file looks as if there were four processors.
     const brought_file four("trace.json", document({properties(8)}, {kernel_on(4), kernel_on(11)}, last));
     EXPECT_EQ(devices_of(four), std::pair(std::vector<std::int64_t>{0, 7}, std::size_t{8}));
   }
@@ -174,7 +175,7 @@ TEST(chrome_document, begins_with_its_first_event_wherever_that_is) {
   std::vector<std::string> events;
   for (int i = 0; i < 8000; ++i) events.push_back(event("cpu_op", "op" + std::to_string(i), 1000 + i, 1));
   events.push_back(event("cpu_op", "first", -75'000, 1));
-  // These are no events of that time.
+  // The times of these metadata events do not count.
   events.push_back(R"({"ph":"M","name":"process_name","pid":1,"ts":)" + std::to_string(t0 - 90'000) +
                    R"(,"args":{"name":"python"}})");
   events.push_back(event("kernel", "k", 5, 1, R"("device":0,"ts":)" + std::to_string(t0 - 80'000)));
@@ -213,7 +214,7 @@ TEST(chrome_document, holds_few_of_its_members) {
   for (int i = 0; i < 40; ++i) text += "\"deviceProperties\":\"" + long_value + "\",";
   const brought_file file("trace.json", text + R"("traceEvents":[)" + event("cpu_op", "a", 0, 1) + "]}");
   ASSERT_TRUE(file.is_read()) << file.refusal();
-  EXPECT_GE(number_of(file.imported().not_understood, "members of the document beyond what memory may hold"), 30U);
+  EXPECT_GE(number_of(file.imported().not_understood, "members of the document beyond the memory limit"), 30U);
 }
 
 }  // namespace

@@ -7,15 +7,15 @@
 
 #include "core/base/format.hpp"
 #include "core/trace/model/names.hpp"
-#include "tests/core/import/figures.hpp"
 #include "tests/core/import/files.hpp"
+#include "tests/core/import/metrics.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
 namespace sluice::importing::kineto_reference {
 namespace {
 
-using testing::figures;
 using testing::lines_of;
+using testing::metrics;
 using testing::rows_of;
 using testing::signed_of;
 using testing::without;
@@ -92,7 +92,8 @@ class totals {
     for (const auto& row : rows_of<trace::alloc_event>(file_)) {
       const std::string where = row.kind == trace::memory_kind::device ? "device" : "host";
       blocks[row.block] = row;
-      // What was there before the recording and stayed: the totals know it, and no instant names it.
+      // The block was allocated before the recording and not freed: the totals include it, but no instant event names
+      // it.
       if (row.source == trace::provenance::inferred) {
         before_ += signed_of(row.bytes);
         continue;
@@ -120,7 +121,7 @@ class totals {
   const trace::file& file_;
   std::shared_ptr<const trace::snapshot> snapshot_;
   std::map<trace::event_id, trace::time_ns> call_times_;
-  figures all_;
+  metrics all_;
   std::int64_t before_ = 0;
 };
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What Python's own json says of a torch.profiler trace: kineto_totals.py FILE prints figures, one a line, sorted by name.
+"""Totals of a torch.profiler trace, computed with Python's json module.
 
-The same figures, computed from what the file became, must be the same text (kineto_reference_test.cpp).
+kineto_totals.py FILE prints metrics, one a line, sorted by name.
+
+The same metrics, computed from the imported file, must give the same text (kineto_reference_test.cpp).
 """
 import collections
 import decimal

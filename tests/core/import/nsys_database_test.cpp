@@ -14,7 +14,7 @@ namespace {
 
 constexpr nsys_column number_and_name[] = {{"number"}, {"name", nsys_column::type::text}, {"missing"}};
 
-/// A file with one table, of so many rows.
+/// Fixture with a file that has one table of 1000 rows.
 class thousand_rows : public ::testing::Test {
  protected:
   static constexpr std::int64_t count = 1'000;
@@ -40,7 +40,8 @@ class thousand_rows : public ::testing::Test {
   nsys_rows rows_;
 };
 
-/// Opens a database, makes changes, and copies it with what lies beside it while it is still open: as if its writer were killed.
+/// Opens a database, makes changes, and copies it and the files beside it while it is still open, as if the writer had
+/// been killed. Returns the path of the copy.
 std::string copy_of_open_database(const testing::own_folder& folder, const std::string& mode,
                                   const std::string& changes) {
   const std::string live = folder.file("live.sqlite"), copy = folder.file("copy.sqlite");
@@ -95,7 +96,7 @@ TEST(nsys_database, is_read_with_its_write_ahead_log_and_the_folder_stays_as_it_
 
 TEST(nsys_database, says_that_its_last_transaction_did_not_end) {
   const testing::own_folder folder;
-  // A cache of one page: changes are in the file before they are whole.
+  // A cache of one page: changes reach the file before they are complete.
   const std::string path = copy_of_open_database(
       folder, "delete",
       "PRAGMA cache_size=1; BEGIN; WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<9999)"

@@ -2,8 +2,8 @@
 // sqlite3 module computes (nsys_totals.py).
 #include <gmock/gmock.h>
 
-#include "tests/core/import/figures.hpp"
 #include "tests/core/import/files.hpp"
+#include "tests/core/import/metrics.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
 namespace sluice::importing::nsys_reference {
@@ -98,7 +98,7 @@ class totals {
   const trace::file& file_;
   std::shared_ptr<const trace::snapshot> snapshot_;
   std::map<trace::event_id, trace::time_ns> call_times_;
-  testing::figures all_;
+  testing::metrics all_;
 };
 
 void expect_python_agrees(const std::string& path) {

@@ -1,4 +1,4 @@
-// Nsight Systems' SQLite exports whose rows have no order, and what the profiler says of itself in them.
+// Nsight Systems' SQLite exports with rows in no particular order, and the profiler's messages about itself.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
@@ -40,7 +40,7 @@ std::string values(const std::string& table, const std::string& rows) {
 
 // --- rows without an order --------------------------------------------------------------------------------------------
 
-/// Puts the rows of each table of a file into another order. The same each time.
+/// Shuffles the rows of each table of a file. The order depends only on `seed`.
 void shuffle(const std::string& path, int seed) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
@@ -66,7 +66,7 @@ void shuffle(const std::string& path, int seed) {
   sqlite3_close(db);
 }
 
-/// The figures of a report, each on a line, in no order.
+/// The metrics of a report, one per text, in no particular order.
 std::multiset<std::string> report_of(const brought_file& file) {
   std::multiset<std::string> lines;
   const auto& whole = file.report().whole;
@@ -132,7 +132,7 @@ TEST(nsys_rows, of_unknown_tables_are_counted_one_by_one) {
   EXPECT_EQ(number_of(file.imported().not_understood, "rows of the table NEWS"), 2U);
 }
 
-// --- what the profiler says -------------------------------------------------------------------------------------------
+// --- the profiler's messages ----------------------------------------------------------------------------------------
 
 TEST(nsys_diagnostics, become_messages) {
   const std::string table =
@@ -169,7 +169,7 @@ const std::string launches =
 TEST(nsys_graphs, that_were_recorded_as_a_whole_say_how_to_record_their_nodes) {
   const brought_file whole("a.sqlite", database_of(strings + launches));
   EXPECT_EQ(whole.rows<trace::graph_launch_event>().size(), 2U);
-  EXPECT_THAT(whole.messages(), HasSubstr("2 launches of graphs, which ran for 4.00 µs"));
+  EXPECT_THAT(whole.messages(), HasSubstr("2 graph launches, which ran for 4.00 µs"));
   EXPECT_THAT(whole.messages(), HasSubstr("--cuda-graph-trace=node"));
   const brought_file nodes("a.sqlite",
                            database_of(strings + launches + kernel_table +

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using testing::number_of;
 using testing::rows_of;
 
-/// A file that some SQL makes, and what it becomes.
+/// A file that SQL statements create, and its imported trace.
 class imported {
  public:
   explicit imported(const std::string& sql) : imported(sql, [](std::string&) {}) {}
@@ -153,10 +153,10 @@ TEST(nsys_broken, times_that_cannot_be_cost_their_row) {
   EXPECT_EQ(kernels[1].end, trace::unknown_time);
   EXPECT_EQ(kernels[2].end, trace::unknown_time);
   EXPECT_EQ(kernels[3].end, kernels[3].time);
-  EXPECT_EQ(made.lost("kernels, copies and waits that were never finished: they have no times"), 1U);
+  EXPECT_EQ(made.lost("kernels, copies and waits that never finished: they have no times"), 1U);
   EXPECT_EQ(made.lost("events with an impossible time, more than a year from the others"), 2U);
-  EXPECT_EQ(made.lost("events without a possible end; they are shown until the end"), 2U);
-  EXPECT_EQ(made.lost("events that last a negative time"), 1U);
+  EXPECT_EQ(made.lost("events without a valid end; they are shown until the end"), 2U);
+  EXPECT_EQ(made.lost("events with a negative duration"), 1U);
 }
 
 TEST(nsys_broken, a_file_of_nvprof_is_named) {
@@ -243,7 +243,7 @@ TEST(nsys, the_session_says_the_clock_and_the_devices) {
   EXPECT_EQ(device.uuid_low, 0x07c833bee5ff6f88U);
 }
 
-// --- files that are not right --------------------------------------------------------------------------------------------
+// --- invalid files --------------------------------------------------------------------------------------------------
 
 TEST(nsys, graphs_their_nodes_and_their_launches_belong_together) {
   const std::string tables =
@@ -262,7 +262,8 @@ TEST(nsys, graphs_their_nodes_and_their_launches_belong_together) {
   const std::string other_tid = std::to_string((std::int64_t{99} << 24) + 1);
   const std::string other_pid = std::to_string(std::int64_t{99} << 24);
   const imported made(tables +
-                      // Graph 1, its copy 4, and what is executable of that; another process has a graph 1 too.
+                      // Graph 1, its copy 4, and the executable graph made from graph 4; another process also has a
+                      // graph 1.
                       "INSERT INTO CUDA_GRAPH_EVENTS VALUES(10,11,1," + tid_text + ",1,1,NULL,NULL),(20,21,1," +
                       tid_text + ",1,4,1,NULL),(30,31,1," + tid_text + ",1,4,NULL,6),(40,41,1," + other_tid +
                       ",1,1,NULL,NULL),(45,46,1," + tid_text +
@@ -277,14 +278,14 @@ TEST(nsys, graphs_their_nodes_and_their_launches_belong_together) {
                       pid_text + ",9,6),(220,230,0,7," + pid_text + ",1,NULL),(240,250,0,7," + other_pid +
                       ",1,NULL),(260,270,0,7," + pid_text + ",44,NULL);");
   ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
-  EXPECT_EQ(number_of(made.outcome->read, "events of graphs"), 5U);
-  EXPECT_EQ(number_of(made.outcome->read, "events of graph nodes"), 2U);
-  EXPECT_EQ(number_of(made.outcome->read, "of these kernels, copies and memsets of graph nodes"), 1U);
+  EXPECT_EQ(number_of(made.outcome->read, "graph events"), 5U);
+  EXPECT_EQ(number_of(made.outcome->read, "graph node events"), 2U);
+  EXPECT_EQ(number_of(made.outcome->read, "kernels, copies and memsets of graph nodes, included above"), 1U);
   EXPECT_TRUE(made.outcome->not_understood.empty());
   const auto launches = made.rows<trace::graph_launch_event>();
   ASSERT_EQ(launches.size(), 4U);
   EXPECT_EQ(launches[0].graph, launches[1].graph) << "by its executable, and by itself";
-  EXPECT_NE(launches[0].graph, launches[2].graph) << "of another process";
+  EXPECT_NE(launches[0].graph, launches[2].graph) << "from another process";
   const auto defined = made.rows<trace::graph_definition_event>();
   ASSERT_EQ(defined.size(), 5U);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(defined[static_cast<std::size_t>(i)].graph, launches[0].graph);
@@ -292,13 +293,13 @@ TEST(nsys, graphs_their_nodes_and_their_launches_belong_together) {
   EXPECT_EQ(defined[0].time, 10);
   EXPECT_EQ(made.tables().threads.find(defined[0].thread)->tid, 78U);
   EXPECT_EQ(defined[3].graph, launches[2].graph);
-  EXPECT_EQ(defined[4].graph, launches[3].graph) << "nothing told of it";
+  EXPECT_EQ(defined[4].graph, launches[3].graph) << "no row describes it";
   EXPECT_EQ(defined[4].source, trace::provenance::inferred);
   EXPECT_EQ(defined[0].source, trace::provenance::exact);
   const auto ranges = made.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 7U);
   for (const auto& range : ranges) EXPECT_EQ(made.text(range.domain), "CUDA graphs");
-  // From a kernel to where its node was made, and to what that was copied from.
+  // Kernels refer to the creation of their node, and to the node of which it is a copy.
   std::map<std::string, std::map<std::int64_t, trace::time_ns>> times;
   for (const auto& each : made.rows<trace::attribute_event>())
     for (const auto& range : ranges)
@@ -319,7 +320,7 @@ TEST(nsys, older_versions_have_nodes_among_the_events_of_graphs) {
   EXPECT_EQ(made.rows<trace::host_range_event>().size(), 2U);
   EXPECT_EQ(made.rows<trace::attribute_event>().size(), 3U);
   EXPECT_TRUE(made.rows<trace::graph_definition_event>().empty());
-  EXPECT_EQ(made.lost("events that last a negative time"), 1U);
+  EXPECT_EQ(made.lost("events with a negative duration"), 1U);
 }
 
 TEST(nsys_broken, tables_without_the_columns_that_they_need_are_counted) {
@@ -344,7 +345,7 @@ TEST(nsys_broken, cells_of_other_types_are_read_as_sq_lite_reads_them) {
   EXPECT_EQ(kernels[0].time, 12);
   EXPECT_EQ(kernels[0].end, 12);
   EXPECT_EQ(kernels[0].grid_x, 0U);
-  EXPECT_EQ(made.lost("events that last a negative time"), 1U);
+  EXPECT_EQ(made.lost("events with a negative duration"), 1U);
   EXPECT_EQ(made.lost("events with an impossible time, more than a year from the others"), 1U);
 }
 
@@ -366,7 +367,7 @@ TEST(nsys_broken, a_value_of_many_megabytes_ends_its_table_and_not_the_import) {
       "CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,2,1);");
   ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
   EXPECT_EQ(made.text(made.rows<trace::kernel_event>().at(0).name), "one");
-  EXPECT_EQ(made.lost("tables that cannot be read to their ends: StringIds"), 1U);
+  EXPECT_EQ(made.lost("tables that cannot be read completely: StringIds"), 1U);
 }
 
 TEST(nsys_broken, other_sq_lite_files_are_foreign) {

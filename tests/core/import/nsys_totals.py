@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What Python's own sqlite3 says of an Nsight Systems export: nsys_totals.py FILE prints figures, one a line, sorted by name.
+"""Totals of an Nsight Systems export, computed with Python's sqlite3 module.
 
-The same figures, computed from what the file became, must be the same text (nsys_reference_test.cpp).
+nsys_totals.py FILE prints metrics, one a line, sorted by name.
+
+The same metrics, computed from the imported file, must give the same text (nsys_reference_test.cpp).
 """
 import collections
 import sqlite3

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-/// Pickles made by hand, opcode by opcode.
+/// Builds a pickle opcode by opcode.
 namespace sluice::testing {
 
 class pickle_bytes {
@@ -35,7 +35,7 @@ class pickle_bytes {
     for (int i = 0; i < bytes; ++i) code(static_cast<char>(n >> (8 * i)));
     return *this;
   }
-  /// Ends it.
+  /// Returns the complete pickle, with the final STOP opcode.
   [[nodiscard]] std::string end() const { return bytes_ + '.'; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 

@@ -1,4 +1,4 @@
-// The restricted pickle reader only reads data, whatever the bytes are.
+// The restricted pickle reader only reads data: whatever the bytes are, it never runs code.
 #include "core/import/torch/pickle.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ result<pickle_document> read(const std::string& bytes, std::size_t memory = std:
   return read_pickle(std::as_bytes(std::span(bytes)), memory);
 }
 
-/// From a source that gives at most `piece` bytes at a time.
+/// Reads from a source that returns at most `piece` bytes at a time.
 result<pickle_document> read_in_pieces(const std::string& bytes, std::size_t piece) {
   std::size_t given = 0;
   const auto source = [&](std::span<std::byte> into) -> result<std::size_t> {
@@ -34,7 +34,7 @@ result<pickle_document> read_in_pieces(const std::string& bytes, std::size_t pie
   return read_pickle(source, std::size_t{1} << 30, piece);
 }
 
-/// What is read, as Python's repr would say it.
+/// Reads a value and formats it like Python's repr.
 std::string show(const pickle_document& of, const pickle_value& v) {
   switch (v.kind()) {
     case pickle_kind::none:
@@ -79,7 +79,8 @@ void expect_refused(const std::string& bytes, std::string_view why, std::uint64_
   EXPECT_EQ(document.error().offset, offset);
 }
 
-/// Python's repr of a value, and what this machine's Python makes of it in each protocol.
+/// Python expressions for values, each equal to the value's repr. The test compares what the local Python pickles in
+/// each protocol.
 constexpr const char* values[] = {
     "None",
     "[True, False, 0, 1, 255, 256, 65535, 65536, 2147483647, -2147483648, -1, -255]",
@@ -94,7 +95,7 @@ class each_protocol : public ::testing::TestWithParam<int> {};
 
 TEST_P(each_protocol, reads_what_python_writes) {
   const testing::own_folder folder;
-  // One Python writes them all: to start one takes longer than the rest of the test.
+  // One Python process writes them all: starting one takes longer than the rest of the test.
   std::string script = "import pickle\nfor number, v in enumerate([";
   for (const char* value : values) script.append(value).append(", ");
   script += "]):\n  with open('" + folder.file("") + "%d.pickle' % number, 'wb') as out:\n" +
@@ -132,7 +133,8 @@ TEST(pickle, knows_integers_of_every_length) {
   }
 }
 
-/// Some data that Python might pickle: dictionaries of the same few keys and of others, lists, texts, long ones too.
+/// Data that Python might pickle: dictionaries that share a few sets of keys, other dictionaries, lists, and short and
+/// long texts.
 class any_data {
  public:
   explicit any_data(unsigned seed) : chance_(seed) {}
@@ -182,7 +184,7 @@ class any_data {
   void dictionary(pickle_bytes& to, int depth) {
     to.code('}').code('\x94');
     ++put_;
-    // Filled at once, or again and again.
+    // The list is filled at once, or in several batches.
     for (std::size_t turn = below(4); turn > 0; --turn) {
       to.code('(');
       const std::size_t first = below(3);
@@ -196,11 +198,12 @@ class any_data {
 
   std::minstd_rand chance_;
   std::size_t put_ = 0;
-  std::vector<std::size_t> texts_;  ///< Of what was put.
+  std::vector<std::size_t> texts_;  ///< The memo numbers of the texts that were stored.
   std::map<std::string, std::size_t> keys_;
 };
 
-/// The same, as one who knows no shapes and keeps nothing small reads it: what `show` says, from the opcodes that `any_data` writes.
+/// Reads the opcodes that `any_data` writes without any knowledge of shapes and without caching small values; formats
+/// as `show` does.
 class plain_reader {
  public:
   explicit plain_reader(const std::string& bytes) : bytes_(bytes), at_(2) {}
@@ -292,7 +295,7 @@ TEST(pickle, reads_in_pieces_of_every_size) {
       ASSERT_EQ(show(*document, document->root()), whole) << piece;
       EXPECT_EQ(document->trailing_bytes(), 4U);
     }
-    // Whatever is wrong is at the same place.
+    // Both readers must fail at the same place.
     std::string broken = bytes;
     broken[broken.size() * seed / 21] = 'R';
     const auto at_once = read(broken);
@@ -305,7 +308,7 @@ TEST(pickle, reads_in_pieces_of_every_size) {
 }
 
 TEST(pickle, keeps_the_keys_of_many_shapes) {
-  // More kinds of dictionaries than shapes are kept of, each twice.
+  // Writes more kinds of dictionaries than there are cached shapes, each kind twice.
   pickle_bytes written;
   written.code(']').code('(');
   for (int turn = 0; turn < 2; ++turn) {
@@ -337,20 +340,20 @@ TEST(pickle, passes_on_what_its_source_meets) {
 }
 
 TEST(pickle, runs_nothing) {
-  // cos.system('true'), as the module pickle would.
+  // os.system('true'), as the module pickle would write it.
   expect_refused(
       "\x80\x02"
       "cos\nsystem\nX\x04\0\0\0true\x85R.",
-      "0x63 asks to run code", 2);
-  expect_refused(pickle_bytes().text("os").text("system").code('\x93').end(), "asks to run code", 20);
+      "0x63 would run code", 2);
+  expect_refused(pickle_bytes().text("os").text("system").code('\x93').end(), "would run code", 20);
   for (const char code : {'R', 'i', 'o', 'c', '\x81', '\x92'}) {
-    expect_refused(pickle_bytes().code(code).end(), "asks to run code", 2);
+    expect_refused(pickle_bytes().code(code).end(), "would run code", 2);
   }
   for (const char code : {'b', 'P', 'Q', '\x82', '\x83', '\x84'}) {
-    expect_refused(pickle_bytes().code(code).end(), "an object of a program's own", 2);
+    expect_refused(pickle_bytes().code(code).end(), "a program's own type of object", 2);
   }
-  expect_refused(pickle_bytes().code('\x8f').end(), "makes a set", 2);
-  expect_refused(pickle_bytes().code('\0').end(), "0x00 is none", 2);
+  expect_refused(pickle_bytes().code('\x8f').end(), "creates a set", 2);
+  expect_refused(pickle_bytes().code('\0').end(), "0x00 is unknown", 2);
 }
 
 TEST(pickle, says_where_it_is_cut_off) {
@@ -367,13 +370,13 @@ TEST(pickle, believes_no_claimed_size) {
   expect_refused(pickle_bytes().code('\x8d').little(UINT64_MAX, 8).end(), "18446744073709551615 bytes are claimed", 2);
   expect_refused(pickle_bytes().code('X').little(UINT32_MAX, 4).end(), "4294967295 bytes are claimed", 2);
   expect_refused(pickle_bytes().code('\x8b').little(UINT32_MAX, 4).end(), "are claimed", 2);
-  // FRAME only says how much to read ahead.
+  // FRAME only gives the number of bytes to read ahead, so a wrong number is harmless.
   EXPECT_EQ(show(pickle_bytes().code('\x95').little(UINT64_MAX, 8).code('N').end()), "None");
 }
 
 TEST(pickle, keeps_the_memo_small) {
-  expect_refused(pickle_bytes().code(']').code('r').little(UINT32_MAX, 4).end(), "comes before those below it", 3);
-  expect_refused(pickle_bytes().code('h').code(0).end(), "the memo has no entry 0", 2);
+  expect_refused(pickle_bytes().code(']').code('r').little(UINT32_MAX, 4).end(), "is out of order", 3);
+  expect_refused(pickle_bytes().code('h').code(0).end(), "the memo does not have the entry 0", 2);
   expect_refused(pickle_bytes().code('\x94').end(), "the stack is empty", 2);
 }
 
@@ -381,14 +384,14 @@ TEST(pickle, refuses_what_its_stack_does_not_hold) {
   expect_refused(pickle_bytes().end(), "ends before its value", 2);
   expect_refused(pickle_bytes().code('(').code('N').end(), "ends before its value", 4);
   expect_refused(pickle_bytes().code('e').end(), "no mark was set", 2);
-  expect_refused(pickle_bytes().code('(').code('e').end(), "items are for no list", 3);
-  expect_refused(pickle_bytes().code('}').code('(').code('N').code('e').end(), "items are for no list", 5);
-  expect_refused(pickle_bytes().code(']').code('(').code('N').code('u').end(), "items are for no dictionary", 5);
+  expect_refused(pickle_bytes().code('(').code('e').end(), "items without a list", 3);
+  expect_refused(pickle_bytes().code('}').code('(').code('N').code('e').end(), "items without a list", 5);
+  expect_refused(pickle_bytes().code(']').code('(').code('N').code('u').end(), "items without a dictionary", 5);
   expect_refused(pickle_bytes().code('}').code('(').code('N').code('u').end(), "a key has no value", 5);
   expect_refused(pickle_bytes().code('(').code('N').code('d').end(), "a key has no value", 4);
-  expect_refused(pickle_bytes().code('N').code('a').end(), "holds too few", 3);
-  expect_refused(pickle_bytes().code('N').code('\x86').end(), "holds too few", 3);
-  expect_refused(pickle_bytes().code('N').code('(').code('\x85').end(), "holds too few", 4);
+  expect_refused(pickle_bytes().code('N').code('a').end(), "has too few", 3);
+  expect_refused(pickle_bytes().code('N').code('\x86').end(), "has too few", 3);
+  expect_refused(pickle_bytes().code('N').code('(').code('\x85').end(), "has too few", 4);
   expect_refused(pickle_bytes().code('(').code('2').end(), "the stack is empty", 3);
   expect_refused(pickle_bytes().code('0').end(), "the stack is empty", 2);
   EXPECT_EQ(show(pickle_bytes().code('(').code('0').code('N').end()), "None");
@@ -396,10 +399,10 @@ TEST(pickle, refuses_what_its_stack_does_not_hold) {
 }
 
 TEST(pickle, refuses_other_protocols) {
-  expect_refused(std::string("\x80\x01N.", 4), "protocols 2 to 5", 0);
-  expect_refused(std::string("\x80\x06N.", 4), "protocols 2 to 5", 0);
-  expect_refused("N.", "protocols 2 to 5", 0);
-  expect_refused(pickle_bytes().code('\x80').code(9).end(), "newer protocol", 2);
+  expect_refused(std::string("\x80\x01N.", 4), "protocol 2 to 5", 0);
+  expect_refused(std::string("\x80\x06N.", 4), "protocol 2 to 5", 0);
+  expect_refused("N.", "protocol 2 to 5", 0);
+  expect_refused(pickle_bytes().code('\x80').code(9).end(), "protocol newer", 2);
   expect_refused(pickle_bytes(2).code('I').raw("1\n").end(), "protocols before 2", 2);
 }
 
@@ -412,14 +415,14 @@ TEST(pickle, takes_a_list_that_holds_itself) {
 }
 
 TEST(pickle, takes_deep_nesting_and_doubling_without_growing) {
-  // A million lists in one another.
+  // A million nested lists.
   std::string deep = pickle_bytes().bytes();
   deep.append(1'000'000, ']');
   deep.append(999'999, 'a');
   const auto nested = read(deep + '.');
   ASSERT_TRUE(nested);
   EXPECT_EQ(nested->containers(), 1'000'000U);
-  // Each list holds the one before twice: 2^200 items, were they copied.
+  // Each list contains the previous one twice: 2^200 items if they were copied.
   std::string doubling = pickle_bytes().code(']').code('\x94').bytes();
   for (int i = 0; i < 200; ++i) {
     doubling += pickle_bytes()
@@ -443,7 +446,7 @@ TEST(pickle, stays_within_its_memory) {
   for (const char fill : {']', '}', 'N', '(', ')'}) {
     const auto refused = read(pickle_bytes().bytes() + std::string(4'000'000, fill) + '.', std::size_t{8} << 20);
     ASSERT_FALSE(refused) << fill;
-    EXPECT_THAT(refused.error().message, HasSubstr("more memory")) << fill;
+    EXPECT_THAT(refused.error().message, HasSubstr("memory limit")) << fill;
   }
   // One list that grows item by item.
   std::string growing = pickle_bytes().code(']').bytes();

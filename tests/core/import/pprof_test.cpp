@@ -1,4 +1,4 @@
-// Tests importing heap profiles of pprof, as JAX writes them.
+// Imports heap profiles of pprof, as JAX writes them.
 #include <gmock/gmock.h>
 
 #include <protozero/pbf_writer.hpp>
@@ -14,7 +14,8 @@ using testing::brought_file;
 using ::testing::HasSubstr;
 using testing::number_of;
 
-/// A profile of the texts "", "allocations", "count", "space", "bytes", "kind", "buffer", "device", "gpu:1", "f", "/w/a.py", and more.
+/// A profile with the texts "", "allocations", "count", "space", "bytes", "kind", "buffer", "device", "gpu:1", "f",
+/// "/w/a.py", and more.
 class profile {
  public:
   explicit profile(bool of_memory = true) {
@@ -122,9 +123,9 @@ TEST(pprof_heap, counts_what_is_wrong) {
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.framework().maximum, 109U);
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "frames whose place is not in the file"), 1U);
+  EXPECT_EQ(number_of(counts, "frames whose location is not in the file"), 1U);
   EXPECT_EQ(number_of(counts, "frames whose function is not in the file"), 1U);
-  EXPECT_EQ(number_of(counts, "samples without a size that can be"), 2U);
+  EXPECT_EQ(number_of(counts, "samples without a valid size"), 2U);
   EXPECT_EQ(number_of(counts, "samples of very many blocks, which are shown as one"), 1U);
   EXPECT_EQ(number_of(counts, "fields with the number 99"), 1U);
 }
@@ -136,7 +137,7 @@ TEST(pprof_heap, that_is_cut_off_is_an_error_with_its_offset) {
     EXPECT_TRUE(file.is_read() || file.refusal().find("memory.prof") != std::string::npos) << size;
   }
   const brought_file cut("memory.prof", whole.substr(0, 20));
-  EXPECT_THAT(cut.refusal(), HasSubstr("ends within a field"));
+  EXPECT_THAT(cut.refusal(), HasSubstr("ends inside a field"));
 }
 
 TEST(pprof_heap, of_no_memory_is_refused) {

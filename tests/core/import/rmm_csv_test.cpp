@@ -1,4 +1,4 @@
-// Logs of RMM's logging_resource_adaptor.
+// Imports logs of RMM's logging_resource_adaptor.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/files.hpp"
@@ -97,10 +97,10 @@ TEST(rmm_log, pairs_a_free_that_is_logged_late_with_its_own_block) {
       "1,10:00:00.000010,allocate,0x100,8,0x0\n"
       "2,10:00:00.000020,allocate,0x100,9,0x0\n"
       "3,10:00:00.000025,allocate,0x100,7,0x0\n"
-      "2,10:00:00.000024,free,0x100,9,0x0\n"  // of the second
+      "2,10:00:00.000024,free,0x100,9,0x0\n"  // frees the second block at this address
       "3,10:00:00.000030,free,0x100,7,0x0\n");
-  EXPECT_EQ(number_of(log.report.not_understood, "frees that are missing: their address was allocated again"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "frees of another size than was allocated"), 0U);
+  EXPECT_EQ(number_of(log.report.not_understood, "missing frees: their address was allocated again"), 1U);
+  EXPECT_EQ(number_of(log.report.not_understood, "frees with a size other than the allocation's"), 0U);
   std::map<trace::block_id, trace::time_ns> freed;
   for (const auto& row : log.frees) freed[row.block] = row.time;
   ASSERT_EQ(freed.size(), 3U);
@@ -113,8 +113,8 @@ TEST(rmm_log, counts_what_cannot_be) {
   const imported log(
       "1,10:00:00.000000,allocate,0x100,8,0x0\n"
       "1,10:00:01.000000,allocate,0x100,9,0x0\n"  // its free is missing
-      "1,10:00:02.000000,free,0x100,8,0x0\n"      // another size
-      "1,10:00:03.000000,free,0x100,9,0x0\n"      // once too often
+      "1,10:00:02.000000,free,0x100,8,0x0\n"      // differs from the allocated size
+      "1,10:00:03.000000,free,0x100,9,0x0\n"      // frees the block a second time
       "1,25:00:00.000000,free,0x100,9,0x0\n"
       "1,10:00:00.000000,free,0x100,-9,0x0\n"
       "1,10:00:00.000000,free,0x100,9223372036854775808,0x0\n"
@@ -125,9 +125,9 @@ TEST(rmm_log, counts_what_cannot_be) {
       "a,10:00:00.000000,free,0x100,9,0x0\n");
   EXPECT_EQ(number_of(log.report.not_understood, "lines"), 7U);
   EXPECT_EQ(number_of(log.report.not_understood, "lines with the action 'resize'"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "frees of what is free already"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "frees of another size than was allocated"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "frees that are missing: their address was allocated again"), 1U);
+  EXPECT_EQ(number_of(log.report.not_understood, "frees of memory that is already free"), 1U);
+  EXPECT_EQ(number_of(log.report.not_understood, "frees with a size other than the allocation's"), 1U);
+  EXPECT_EQ(number_of(log.report.not_understood, "missing frees: their address was allocated again"), 1U);
   EXPECT_EQ(log.frees.size(), 2U);
 }
 
@@ -144,7 +144,7 @@ TEST(rmm_log, takes_the_device_from_the_name_that_rmm_gives) {
   EXPECT_EQ(log.file->latest()->tables().devices.rows().at(0).ordinal, 3);
 }
 
-TEST(rmm_log, reads_what_rmm_wrote) {  // streams are "0" there, and a failure's pointer is "(nil)"
+TEST(rmm_log, reads_what_rmm_wrote) {  // RMM writes streams as "0", and a failure's pointer as "(nil)"
   const own_folder folder;
   const auto done = import_file(SLUICE_SOURCE_DIR "/tests/core/import/samples/rmm.dev0.csv", folder.file("out.sluice"));
   ASSERT_TRUE(done) << done.error().to_string();

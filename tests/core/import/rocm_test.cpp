@@ -1,4 +1,4 @@
-// Tests importing what ROCm's profilers write: rocpd, .rpd, and rocprofv3's JSON.
+// Imports files of ROCm's profilers: rocpd, .rpd, and rocprofv3's JSON.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/brought_case.hpp"
@@ -12,7 +12,7 @@ using testing::database_of;
 using ::testing::HasSubstr;
 using testing::number_of;
 
-/// Bytes of all copies in a direction, whichever device made them, and their number.
+/// The bytes and the number of all copies in a direction, over all devices.
 std::pair<std::uint64_t, std::int64_t> copies(const brought_file& file, trace::direction way) {
   std::pair<std::uint64_t, std::int64_t> all{};
   for (const auto& each : file.rows<trace::transfer_event>()) {
@@ -110,13 +110,13 @@ TEST(rocpd_file, has_kernels_copies_memory_and_calls) {
   EXPECT_EQ(copies(file, trace::direction::h2d).second, 4096 + 8);
   EXPECT_EQ(copies(file, trace::direction::p2p).second, 64);
   EXPECT_EQ(file.rows<trace::transfer_event>()[0].source_kind, trace::memory_kind::unknown)
-      << "pinned or not is not said";
+      << "the file does not say whether it is pinned";
   EXPECT_EQ(file.driver().maximum, 1048576U);
   EXPECT_EQ(file.driver().at_end, 0U);
   EXPECT_EQ(file.calls(), 1U);
   EXPECT_EQ(file.range("my range").count, 1U);
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "frees of what was not allocated in the file"), 1U);
+  EXPECT_EQ(number_of(counts, "frees without an allocation in the file"), 1U);
   EXPECT_EQ(number_of(counts, "memory events of the type 'RECLAIM'"), 1U);
   EXPECT_EQ(number_of(counts, "rows of the table rocpd_sample"), 1U);
   EXPECT_EQ(file.file().latest()->tables().processes.rows()[0].pid, 4711U);
@@ -195,8 +195,8 @@ TEST(rpd_file, has_kernels_copies_calls_and_sensors) {
   const auto& counts = file.imported().not_understood;
   EXPECT_EQ(number_of(counts, "work of the type 'Task'"), 1U);
   EXPECT_EQ(number_of(counts, "copies and memsets whose size is not in the file"), 1U);
-  EXPECT_EQ(number_of(counts, "samples of sensors that are no numbers"), 1U);
-  EXPECT_EQ(number_of(counts, "samples of sensors from before the first call"), 1U);
+  EXPECT_EQ(number_of(counts, "sensor samples that are not numbers"), 1U);
+  EXPECT_EQ(number_of(counts, "sensor samples from before the first call"), 1U);
 }
 
 // --- rocprofv3's JSON -------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ TEST(rocprofv3_json, has_kernels_copies_memory_and_calls) {
   EXPECT_EQ(devices[0].ordinal, 3);
   const auto kernels = file.rows<trace::kernel_event>();
   ASSERT_EQ(kernels.size(), 1U);
-  EXPECT_EQ(file.text(kernels[0].name), "add()") << "the symbols come behind";
+  EXPECT_EQ(file.text(kernels[0].name), "add()") << "the symbols come later";
   EXPECT_EQ(kernels[0].grid_x, 4U);
   EXPECT_EQ(kernels[0].end - kernels[0].time, 50);
   EXPECT_EQ(copies(file, trace::direction::h2d).first, 2U);

@@ -7,16 +7,17 @@
 #include <optional>
 #include <string>
 
-/// Recordings of real programs, which are not part of the source tree: in a folder "shared/traces" beside it, or where
-/// SLUICE_SHARED_TRACES says. "shared/cases" has small files, each with one thing in it that is often read wrong.
+/// Recordings of real programs are not part of the source tree: they are in the folder "shared/traces" beside it, or in
+/// the folder that SLUICE_SHARED_TRACES names. "shared/cases" has small files, each with one detail that importers
+/// often misread.
 namespace sluice::testing {
 
-/// The path of one; none where it is not there.
+/// The path of a trace; nothing if the file is missing.
 inline std::optional<std::string> shared_trace(const std::string& name) {
   namespace fs = std::filesystem;
-  const char* const told = std::getenv("SLUICE_SHARED_TRACES");
+  const char* const reported = std::getenv("SLUICE_SHARED_TRACES");
   const fs::path tree = SLUICE_SOURCE_DIR;
-  for (const fs::path& folder : {fs::path(told == nullptr ? "" : told), tree.parent_path() / "shared/traces",
+  for (const fs::path& folder : {fs::path(reported == nullptr ? "" : reported), tree.parent_path() / "shared/traces",
                                  tree.parent_path().parent_path() / "shared/traces"}) {
     std::error_code ignored;
     if (!folder.empty() && fs::is_regular_file(folder / name, ignored)) return (folder / name).string();
@@ -24,10 +25,10 @@ inline std::optional<std::string> shared_trace(const std::string& name) {
   return std::nullopt;
 }
 
-/// The path of a case; none where it is not there.
+/// The path of a case; nothing if the file is missing.
 inline std::optional<std::string> shared_case(const std::string& name) { return shared_trace("../cases/" + name); }
 
-/// What a script of this folder prints about a file.
+/// Runs a script of this folder on `file` and returns its output.
 inline std::string printed_by(const std::string& script, const std::string& file) {
   const std::string command =
       "python3 '" + std::string(SLUICE_SOURCE_DIR) + "/tests/core/import/" + script + "' '" + file + "'";

@@ -32,14 +32,14 @@ inline void add_pickled(pickle_bytes& to, const nlohmann::json& value) {
   }
 }
 
-/// A pickle of what could be JSON.
+/// Pickles a JSON value.
 inline std::string pickled(const nlohmann::json& value) {
   pickle_bytes made;
   add_pickled(made, value);
   return made.end();
 }
 
-/// An entry of a trace.
+/// An entry of a snapshot's device trace.
 inline nlohmann::json entry(const char* action, std::uint64_t address, std::uint64_t size, std::int64_t time_us,
                             nlohmann::json more = nlohmann::json::object()) {
   nlohmann::json made = {{"action", action}, {"addr", address}, {"size", size}, {"stream", 0}, {"time_us", time_us}};

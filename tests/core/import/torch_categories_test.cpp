@@ -1,5 +1,5 @@
-// What PyTorch's own files say memory is for: snapshots, which have stacks but no uses and no threads, and torch.profiler's
-// traces, which have threads and ranges but no stacks.
+// Memory categories inferred from PyTorch's own files: snapshots, which have stacks but no uses and no threads, and
+// torch.profiler traces, which have threads and ranges but no stacks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 namespace sluice::importing::torch_categories {
 namespace {
 
-using analysis::category;
+using index::category;
 using testing::brought_file;
 
 constexpr std::uint64_t mib = 1 << 20;
 
-/// What the memory of a device is for at its peak; nothing if nothing tells.
-analysis::peak_composition on_device(const brought_file& of) {
-  for (const analysis::peak_composition& each : of.report().compositions)
+/// Categories of a device's memory at its peak; empty if they are not known.
+metrics::peak_composition on_device(const brought_file& of) {
+  for (const metrics::peak_composition& each : of.report().compositions)
     if (each.kind == trace::memory_kind::device) return each;
   return {};
 }
@@ -32,7 +32,7 @@ TEST(torch_categories, of_a_forward_pass_with_native_frames) {
   EXPECT_EQ(on_device(file).bytes_of(category::activation), 132120576U);
   EXPECT_EQ(on_device(file).bytes_of(category::weight), 104857600U);
   EXPECT_EQ(on_device(file).bytes, 132120576U + 104857600U);
-  EXPECT_FALSE(file.finds(analysis::finding_kind::memory_grows));
+  EXPECT_FALSE(file.finds(metrics::finding_kind::memory_grows));
 }
 
 TEST(torch_categories, of_a_training_with_native_frames) {
@@ -46,7 +46,7 @@ TEST(torch_categories, of_a_forward_pass_that_is_all_there_is) {
   SLUICE_BRING_CASE("r03-forward-only.pickle");
   EXPECT_EQ(on_device(file).bytes_of(category::activation), 132120576U);
   EXPECT_EQ(on_device(file).bytes_of(category::workspace), 0U);
-  EXPECT_FALSE(file.finds(analysis::finding_kind::memory_grows)) << "it comes back to where it began";
+  EXPECT_FALSE(file.finds(metrics::finding_kind::memory_grows)) << "use returns to its first value";
 }
 
 TEST(torch_categories, of_activations_that_live_long) {
@@ -65,14 +65,14 @@ TEST(torch_categories, one_step_of_the_profiler_is_a_step) {
 TEST(torch_categories, layers_of_a_step_are_no_steps) {
   SLUICE_BRING_CASE("r04-one-step-24-layers.json.gz");
   ASSERT_EQ(steps_of(file), 1U);
-  EXPECT_EQ(file.report().steps[0].source, analysis::step_source::profiler_ranges);
-  EXPECT_FALSE(file.finds(analysis::finding_kind::memory_grows));
+  EXPECT_EQ(file.report().steps[0].source, index::step_source::profiler_ranges);
+  EXPECT_FALSE(file.finds(metrics::finding_kind::memory_grows));
 }
 
 // --- traces of torch.profiler ---------------------------------------------------------------------------------------
 
-/// A trace with memory: a model is moved, its output is made in a module, a gradient by the backward pass, and state by the
-/// optimizer.
+/// A trace with memory events: a model is moved to the device, a module allocates the output, the backward pass a
+/// gradient, and the optimizer its state.
 std::string trace_with_phases() {
   std::string events;
   const auto add = [&](const std::string& event) { events += (events.empty() ? "" : ",") + event; };
@@ -108,7 +108,7 @@ std::string trace_with_phases() {
 TEST(torch_categories, of_a_trace_follow_from_the_ranges_around_the_allocations) {
   const brought_file file("trace.json", trace_with_phases());
   ASSERT_TRUE(file.is_read()) << file.refusal();
-  const analysis::peak_composition peak = on_device(file);
+  const metrics::peak_composition peak = on_device(file);
   EXPECT_EQ(peak.bytes, 31 * mib);
   EXPECT_EQ(peak.bytes_of(category::weight), mib);
   EXPECT_EQ(peak.bytes_of(category::activation), 18 * mib) << "of a module, and of nobody knows what";
@@ -116,14 +116,14 @@ TEST(torch_categories, of_a_trace_follow_from_the_ranges_around_the_allocations)
   EXPECT_EQ(peak.bytes_of(category::optimizer_state), 8 * mib);
 }
 
-// --- both of one program --------------------------------------------------------------------------------------------
+// --- both files of one program --------------------------------------------------------------------------------------
 
-/// The share of the peak that both files say is for the same. One counts what was asked for, the other whole blocks: so shares are
-/// compared, not bytes.
-double agreement(const analysis::peak_composition& a, const analysis::peak_composition& b) {
+/// The share of the peak to which both files give the same category. One file counts requested bytes, the other whole
+/// blocks, so the test compares shares instead of bytes.
+double agreement(const metrics::peak_composition& a, const metrics::peak_composition& b) {
   double same = 0;
-  for (std::size_t i = 0; i < analysis::category_count; ++i) {
-    const auto share = [&](const analysis::peak_composition& of) {
+  for (std::size_t i = 0; i < index::category_count; ++i) {
+    const auto share = [&](const metrics::peak_composition& of) {
       return static_cast<double>(of.bytes_of(static_cast<category>(i))) / static_cast<double>(of.bytes);
     };
     same += std::min(share(a), share(b));

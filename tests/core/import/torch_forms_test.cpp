@@ -1,4 +1,4 @@
-// Tests PyTorch's memory in other forms than a pickle: snapshots as JSON and in SQLite, and memory timelines.
+// PyTorch's memory in other formats than a pickle: snapshots as JSON and in SQLite, and memory timelines.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/brought_case.hpp"
@@ -19,7 +19,7 @@ constexpr std::uint64_t base = 0x7f00'0000'0000;
 
 json frames() { return json::array({{{"filename", "/w/train.py"}, {"line", 10}, {"name", "main \"é\\\n"}}}); }
 
-/// A segment, and blocks in it with stacks that repeat.
+/// A snapshot with one segment, and blocks that share stacks.
 json small_snapshot() {
   json history = json::array({entry("segment_alloc", base, 20 * mib, 1'000'000)});
   for (std::uint64_t i = 0; i < 4; ++i)
@@ -87,11 +87,11 @@ TEST(snapshot_as_json, that_is_broken_is_an_error_with_its_offset) {
   const brought_file wrong("a.json", R"({"segments": [}, "device_traces": []})");
   EXPECT_THAT(wrong.refusal(), HasSubstr("14"));
   const brought_file other("a.json", R"({"segments": 7, "text": "\ud83d\ude00 \ud83d \u00e9"})");
-  EXPECT_THAT(other.refusal(), HasSubstr("no PyTorch memory snapshot"));
+  EXPECT_THAT(other.refusal(), HasSubstr("not a PyTorch memory snapshot"));
   const brought_file deep("a.json", R"({"segments": )" + std::string(100'000, '['));
   EXPECT_THAT(deep.refusal(), HasSubstr("too deep"));
   const brought_file behind("a.json", whole + "x");
-  EXPECT_THAT(behind.refusal(), HasSubstr("something follows"));
+  EXPECT_THAT(behind.refusal(), HasSubstr("unexpected text after"));
 }
 
 // --- SQLite -----------------------------------------------------------------------------------------------------------
@@ -125,8 +125,8 @@ TEST(snapshot_in_sqlite, has_segments_blocks_and_histories) {
   EXPECT_EQ(blocks.size(), 4U);
   EXPECT_EQ(file.file().latest()->tables().devices.rows().size(), 2U);
   EXPECT_EQ(file.file().latest()->tables().frames.rows().size(), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "stacks that are no JSON"), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "blocks of no segment"), 1U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "stacks that are not JSON"), 1U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "blocks outside of segments"), 1U);
 }
 
 TEST(snapshot_in_sqlite, may_lack_tables_and_columns) {
@@ -158,14 +158,13 @@ TEST(memory_timeline, raw_has_blocks_with_categories) {
   EXPECT_EQ(file.framework().at_begin, 1000U);
   EXPECT_EQ(file.framework().maximum, 1576U);
   EXPECT_EQ(file.framework().at_end, 1064U);
-  EXPECT_EQ(file.framework().allocations, 2U) << "a new version of a tensor is no allocation";
+  EXPECT_EQ(file.framework().allocations, 2U) << "a new version of a tensor is not an allocation";
   EXPECT_EQ(file.report().span.length(), 3001);
   std::vector<std::string> categories;
   for (const auto& each : file.rows<trace::attribute_event>()) categories.push_back(file.text(each.text));
   EXPECT_THAT(categories, ::testing::UnorderedElementsAre("weight", "gradient", "activation"));
-  EXPECT_EQ(number_of(file.imported().not_understood, "ends of blocks that have not begun"), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "events of the timeline that are not four numbers that can be"),
-            2U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "frees without an allocation"), 1U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "timeline events that are not four valid numbers"), 2U);
 }
 
 TEST(memory_timeline, coalesced_has_the_sums_of_categories) {
@@ -176,7 +175,7 @@ TEST(memory_timeline, coalesced_has_the_sums_of_categories) {
   EXPECT_EQ(file.framework().maximum, 175U);
   EXPECT_EQ(file.framework().at_end, 145U);
   EXPECT_EQ(number_of(file.imported().not_understood, "times without sizes"), 1U);
-  EXPECT_THAT(file.messages(), HasSubstr("sums of each category"));
+  EXPECT_THAT(file.messages(), HasSubstr("totals per category"));
 }
 
 TEST(memory_timeline, of_another_shape_is_refused_with_what_to_do) {

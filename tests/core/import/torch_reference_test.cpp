@@ -15,7 +15,7 @@ namespace {
 using testing::own_folder;
 using testing::rows_of;
 
-/// The output of a command; nothing if it failed.
+/// The output of a command; nothing if the command failed.
 std::string output_of(const std::string& command) {
   std::string all;
   FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
@@ -24,7 +24,7 @@ std::string output_of(const std::string& command) {
   return pclose(pipe) == 0 ? all : std::string();
 }
 
-/// The figures of torch_totals.py, from a trace.
+/// The metrics that torch_totals.py prints, computed from a trace.
 class totals {
  public:
   totals(const trace::file& file, const importing::report& report) : tables_(file.latest()->tables()) {
@@ -32,7 +32,7 @@ class totals {
     for (const auto& row : rows_of<trace::alloc_event>(file)) {
       blocks[row.block] = row;
       if (row.source == trace::provenance::inferred) {
-        // The rest of a mapped segment of which a part was unmapped.
+        // The row is the rest of a mapped segment of which a part was unmapped.
         if ((row.flags & trace::rest_of_block) != 0) bytes_[name_of(row.kind) + " segment_unmap"] -= row.bytes;
         continue;
       }
@@ -113,7 +113,7 @@ class totals {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> stacks_;
 };
 
-/// Samples that lie beside the source tree, and those of the tests' own.
+/// Samples beside the source tree, and those in the tests' folder.
 std::vector<std::string> samples() {
   std::vector<std::string> found;
   const std::filesystem::path root = SLUICE_SOURCE_DIR;

@@ -37,7 +37,7 @@ struct imported {
     }
   }
   explicit imported(const json& snapshot) : imported(pickled(snapshot)) {}
-  /// The history of device 0, without segments.
+  /// Imports a snapshot with this history of device 0, without segments.
   static imported history(json entries) {
     return imported(json{{"segments", json::array()}, {"device_traces", {std::move(entries)}}});
   }
@@ -77,7 +77,7 @@ TEST(torch_snapshot, makes_segments_the_drivers_and_blocks_the_frameworks) {
 }
 
 TEST(torch_snapshot, lets_a_free_wait_for_its_stream) {
-  // Between the request and the completion the address cannot be given out again.
+  // The address cannot be reused between the request to free and its completion.
   const auto snapshot =
       imported::history({entry("alloc", mib, 8, t0), entry("free_requested", mib, 8, t0 + 1),
                          entry("alloc", 2 * mib, 8, t0 + 2), entry("free_requested", 2 * mib, 8, t0 + 3)});
@@ -104,7 +104,7 @@ TEST(torch_snapshot, finds_what_was_there_before) {
   for (const auto& row : snapshot.blocks) at[row.address] = row;
   for (const std::uint64_t address : {60 * mib, 70 * mib, 100 * mib}) {
     EXPECT_EQ(at[address].flags, trace::born_before);
-    EXPECT_EQ(at[address].time, -1);  // Something is freed in the first moment.
+    EXPECT_EQ(at[address].time, -1);  // The first event of the history frees one of these blocks.
     EXPECT_NE(at[address].parent, trace::block_id::none) << address / mib;
   }
   EXPECT_EQ(at[70 * mib].bytes, 88U);
@@ -127,7 +127,7 @@ TEST(torch_snapshot, knows_what_a_block_takes_at_the_end) {
 }
 
 TEST(torch_snapshot, maps_and_unmaps_parts_of_expandable_segments) {
-  // Two mappings, of which the middle is unmapped; the rest lives on.
+  // Two mappings, the middle of which is unmapped; the rest stays mapped.
   const json segments = {segment_of(100 * mib, 20 * mib, json::array(), {{"is_expandable", true}}),
                          segment_of(140 * mib, 20 * mib, json::array(), {{"is_expandable", true}})};
   const imported snapshot(
@@ -273,7 +273,7 @@ TEST(torch_snapshot, gives_times_by_order_where_there_are_none) {
   const auto snapshot = imported::history({first, second});
   EXPECT_EQ(snapshot.blocks.at(0).source, trace::provenance::estimated);
   EXPECT_LT(snapshot.blocks[0].time, snapshot.frees.at(0).time);
-  EXPECT_EQ(number_of(snapshot.report.read, "entries without a time: their order gives one, estimated"), 2U);
+  EXPECT_EQ(number_of(snapshot.report.read, "entries without a time, which was estimated from their order"), 2U);
 }
 
 TEST(torch_snapshot, reads_blocks_with_a_history) {  // PyTorch 1.13 and 2.0
@@ -288,7 +288,7 @@ TEST(torch_snapshot, reads_blocks_with_a_history) {  // PyTorch 1.13 and 2.0
   EXPECT_NE(snapshot.blocks[0].stack, trace::stack_id::none);
 }
 
-TEST(torch_snapshot, reads_a_list_of_segments) {  // what torch.cuda.memory_snapshot() gives
+TEST(torch_snapshot, reads_a_list_of_segments) {  // the result of torch.cuda.memory_snapshot()
   const imported snapshot(json::array({segment_of(mib, 2 * mib, {block_of(mib, 512, 1, "active_allocated")})}));
   EXPECT_EQ(snapshot.segments.size(), 1U);
   EXPECT_EQ(snapshot.blocks.size(), 1U);
@@ -323,7 +323,7 @@ TEST(torch_snapshot, keeps_metadata_as_attributes) {
                                                        {"category of the second", "5"}}));
 }
 
-TEST(torch_snapshot, takes_categories_for_tags) {  // of torch.profiler's export_memory_timeline
+TEST(torch_snapshot, takes_categories_for_tags) {  // from torch.profiler's export_memory_timeline
   const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"category", "parameter"}}),
                                            entry("alloc", 2 * mib, 1, t0, {{"category", "activation"}})});
   const auto rows = rows_of<trace::attribute_event>(*snapshot.file);
@@ -378,13 +378,13 @@ TEST(torch_snapshot, counts_what_it_does_not_understand) {
   const auto& missed = snapshot.report.not_understood;
   EXPECT_EQ(number_of(missed, "entries with the action 'defragment'"), 1U);
   EXPECT_EQ(number_of(missed, "entries with an impossible address or size"), 2U);
-  EXPECT_EQ(number_of(missed, "entries with an impossible time; it is taken from their order"), 2U);
-  EXPECT_EQ(number_of(missed, "entries that are no dictionaries"), 1U);
+  EXPECT_EQ(number_of(missed, "entries with an impossible time; estimated from their order"), 2U);
+  EXPECT_EQ(number_of(missed, "entries that are not dictionaries"), 1U);
   EXPECT_EQ(number_of(missed, "values under the key 'secret'"), 1U);
   EXPECT_EQ(number_of(missed, "values of segments under the key 'colour'"), 1U);
-  EXPECT_EQ(number_of(missed, "frames that are no dictionaries"), 2U);
-  EXPECT_EQ(number_of(missed, "frees that are missing: their address was allocated again"), 2U);
-  EXPECT_EQ(number_of(missed, "frees of what is free already"), 1U);
+  EXPECT_EQ(number_of(missed, "frames that are not dictionaries"), 2U);
+  EXPECT_EQ(number_of(missed, "missing frees: their address was allocated again"), 2U);
+  EXPECT_EQ(number_of(missed, "frees of memory that is already free"), 1U);
   EXPECT_EQ(
       number_of(snapshot.report.read, "frees that were completed but never requested; the time of completion is used"),
       1U);
@@ -402,7 +402,8 @@ TEST(torch_snapshot, refuses_other_pickles) {
 }
 
 TEST(torch_snapshot, ends_soon_however_parts_are_shared) {
-  // A list of traces that is a hundred thousand times the same one, which is a hundred thousand times the same entry: 10^10 entries.
+  // A list that holds the same trace a hundred thousand times, which holds the same entry a hundred thousand times:
+  // 10^10 entries.
   testing::pickle_bytes bomb;
   bomb.code('}').text("device_traces").code(']').code('(');
   bomb.code(']').code('\x94').code('(');
@@ -413,11 +414,11 @@ TEST(torch_snapshot, ends_soon_however_parts_are_shared) {
   bomb.code('e').code('s').text("segments").code(']').code('s');
   const imported snapshot(bomb.end());
   EXPECT_EQ(number_of(snapshot.report.read, "trace entries"), 100'001U);
-  EXPECT_EQ(number_of(snapshot.report.not_understood, "lists that stand in the snapshot twice"), 100'000U);
+  EXPECT_EQ(number_of(snapshot.report.not_understood, "lists that occur in the snapshot twice"), 100'000U);
 }
 
 TEST(torch_snapshot, takes_cycles_for_what_they_are_not) {
-  // {"segments": L, "device_traces": [L]} where L holds itself, and frames that are the entry itself.
+  // {"segments": L, "device_traces": [L]} where L contains itself, and frames that are the entry itself.
   testing::pickle_bytes cyclic;
   cyclic.code('}').text("device_traces").code(']').code(']').code('\x94').code('(').code('h').code(0);
   cyclic.code('}')
@@ -437,7 +438,7 @@ TEST(torch_snapshot, takes_cycles_for_what_they_are_not) {
   EXPECT_GT(snapshot.missed(), 0U);
 }
 
-/// What is said of blocks: the size of the allocation, and the text.
+/// Tags of blocks: the size of the allocation, and the text.
 std::multimap<std::uint64_t, std::string> said_of_blocks(const imported& snapshot) {
   std::multimap<std::uint64_t, std::string> all;
   for (const auto& each : rows_of<trace::attribute_event>(*snapshot.file))
@@ -478,7 +479,7 @@ TEST(torch_snapshot, refuses_a_bomb) {
   with.memory_bytes = std::size_t{16} << 20;
   const auto refused = import_file(bomb, folder.file("out.sluice"), with);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().to_string(), HasSubstr("that may be held at a time"));
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("exceeds the limit of"));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What Python's own pickle says of a PyTorch memory snapshot: torch_totals.py FILE prints it as JSON, one key a line, sorted.
+"""Totals of a PyTorch memory snapshot, read with Python's pickle module.
 
-The same figures, computed from the trace that the snapshot became, must be the same text (torch_reference_test.cpp).
+torch_totals.py FILE prints JSON, one key a line, sorted.
+
+The same metrics, computed from the imported trace, must give the same text (torch_reference_test.cpp).
 """
 
 import collections
@@ -18,7 +20,7 @@ def load(path):
 
 
 def stack_text(frames):
-    """Innermost first, as the allocator says it."""
+    """Formats a stack, innermost frame first, as the allocator lists it."""
     return "|".join(f"{f['name']}@{f['filename']}:{f['line']}" for f in frames)
 
 
@@ -37,7 +39,7 @@ def totals(snapshot):
             for entry in entries:
                 action = f"{kind} {entry['action']}"
                 entries_read += 1
-                if entry["action"] != "segment_unmap":  # one may take parts of many, which the trace frees one by one
+                if entry["action"] != "segment_unmap":  # one unmap may span several segments
                     actions[action] += 1
                 if entry["action"] != "snapshot":
                     bytes_of[action] += entry["size"]
@@ -54,7 +56,7 @@ def totals(snapshot):
     result["actions"] = dict(actions)
     result["bytes"] = dict(bytes_of)
     result["stacks"] = len(stacks)
-    # Python's hash of texts differs from run to run; a sum over all stacks tells them apart well enough to find one that is off.
+    # The texts themselves, because Python's hash of a text differs from run to run.
     result["per stack"] = sorted([allocations, size, text] for text, (allocations, size) in stacks.items())
     return result
 

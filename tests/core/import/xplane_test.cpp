@@ -1,4 +1,4 @@
-// Tests importing XSpace files (xplane.pb) of XLA's profiler.
+// Imports XSpace files (xplane.pb) of XLA's profiler.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct value {
   std::int64_t reference = 0;
 };
 
-/// An event of a line: times in picoseconds behind the line's begin.
+/// Adds an event to a line. `offset` (from the line's start) and `duration` are in picoseconds.
 void add_event(pbf_writer& line, std::int64_t name, std::int64_t offset, std::int64_t duration,
                const std::vector<value>& values = {}) {
   pbf_writer event(line, 4);
@@ -111,12 +111,12 @@ TEST(xplane_file, has_kernels_copies_and_ranges) {
   EXPECT_EQ(kernels[0].registers, 32U);
   EXPECT_EQ(file.calls(), 1U);
   EXPECT_NE(kernels[0].call, trace::event_id::none) << "on a thread is the call with the kernel's name";
-  EXPECT_EQ(file.text(kernels[1].name), "bare") << "on a stream all is work";
+  EXPECT_EQ(file.text(kernels[1].name), "bare") << "on a stream every event is work";
   EXPECT_EQ(file.copies(trace::direction::h2d).bytes, 4096);
   EXPECT_EQ(file.rows<trace::transfer_event>()[0].source_kind, trace::memory_kind::pinned);
   EXPECT_EQ(file.range("jit_f").count, 1U);
   EXPECT_EQ(file.range("PjitFunction(f)").total, 800'000);
-  EXPECT_EQ(number_of(file.imported().not_understood, "values of events that the model has no place for"), 1U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "event values that a recording cannot represent"), 1U);
 }
 
 TEST(xplane_file, counts_what_is_wrong) {
@@ -144,8 +144,8 @@ TEST(xplane_file, counts_what_is_wrong) {
   const auto& counts = file.imported().not_understood;
   EXPECT_EQ(number_of(counts, "events whose name is not in the file"), 1U);
   EXPECT_EQ(number_of(counts, "events with an impossible time"), 1U);
-  EXPECT_EQ(number_of(counts, "sums of events, which have no time"), 1U);
-  EXPECT_EQ(number_of(counts, "events that are no protocol buffers"), 1U);
+  EXPECT_EQ(number_of(counts, "aggregated events, which have no time"), 1U);
+  EXPECT_EQ(number_of(counts, "events that are not protocol buffers"), 1U);
   EXPECT_EQ(number_of(counts, "fields of planes with the number 99"), 1U);
   EXPECT_EQ(number_of(counts, "fields with the number 50"), 1U);
   EXPECT_THAT(file.messages(), HasSubstr("the buffer was full"));
@@ -155,7 +155,7 @@ TEST(xplane_file, that_is_cut_off_is_an_error_with_its_offset) {
   const std::string whole = small_space();
   const brought_file cut("a.xplane.pb", whole.substr(0, whole.size() - 20));
   ASSERT_FALSE(cut.is_read());
-  EXPECT_THAT(cut.refusal(), HasSubstr("ends within a field"));
+  EXPECT_THAT(cut.refusal(), HasSubstr("ends inside a field"));
   const brought_file longer("a.xplane.pb", std::string("\x0a\x13\x12\x0d/device:GPU:0\x1a\x50\x08", 19));
   ASSERT_FALSE(longer.is_read());
   EXPECT_THAT(longer.refusal(), HasSubstr("longer than its message"));

@@ -1,4 +1,4 @@
-// What blocks are said to be for, where little is known of them: no steps, no threads, or no uses. See also tensor_report_test.cpp.
+// Categories of blocks with little information: no steps, no threads, or no uses. See also tensor_report_test.cpp.
 
 #include "core/index/memory/categories.hpp"
 
@@ -11,7 +11,7 @@
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/stacks.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 using testing::indexed;
@@ -22,7 +22,7 @@ using testing::recording;
 
 constexpr std::uint64_t cublas_workspace = 32 * mib;
 
-/// Blocks of PyTorch in a process, made one by one.
+/// Builds PyTorch blocks of a process, one by one.
 class made_blocks {
  public:
   made_blocks() : stack(made) { made.standard_tables(); }
@@ -32,7 +32,7 @@ class made_blocks {
     time_ns died = trace::unknown_time;
     trace::stack_id stack{};
     std::uint64_t bytes = mib;
-    std::uint64_t thread = 0;  ///< A snapshot of PyTorch knows none.
+    std::uint64_t thread = 0;  ///< 0 in PyTorch's snapshots, which have no threads.
     std::uint64_t flags = 0;
   };
   std::uint64_t add(const what& of) {
@@ -150,7 +150,7 @@ TEST(categories, of_a_forward_pass_that_is_all_there_is_are_activations) {
   of.add({.born = 30, .stack = of.forward()});
   of.made.add_range(0, 1000);
   EXPECT_EQ(of.categories(), (std::vector{category::activation, category::activation, category::activation}))
-      << "however long they live, and to an error for want of memory";
+      << "however long they are live, also in out-of-memory errors";
 }
 
 // --- one step -------------------------------------------------------------------------------------------------------
@@ -178,7 +178,8 @@ TEST(categories, without_threads_are_gradients_where_no_python_runs_and_passes_d
 
 // --- workspaces by their uses ---------------------------------------------------------------------------------------
 
-/// Two blocks of the backward pass that stay: in each step products write to both, and an optimizer reads one of them.
+/// There are two blocks of the backward pass that stay: in each step, products write to both, and an optimizer reads
+/// one.
 TEST(categories, of_what_only_products_name_step_after_step_are_workspace) {
   made_blocks of;
   const trace::stack_id backward = of.stack({native("torch::autograd::generated::AddmmBackward0", "libtorch.so")});
@@ -193,10 +194,10 @@ TEST(categories, of_what_only_products_name_step_after_step_are_workspace) {
   EXPECT_EQ(of.categories(), (std::vector{category::workspace, category::gradient}));
 }
 
-/// What the backward pass makes, lives for 20 ns, and is named by two kernels.
+/// A block that the backward pass allocates, that is live for 20 ns, and that two kernels use.
 struct passing_block {
   std::string_view kernel = "sm90_xmma_wgrad_implicit_gemm_f32";
-  bool other_born = false;  ///< Another block is born while it lives.
+  bool other_born = false;  ///< Another block is allocated while this block is live.
 
   [[nodiscard]] category category_of_it() const {
     made_blocks of;
@@ -231,9 +232,9 @@ TEST(categories, of_the_first_block_that_stays_and_is_as_large_as_a_workspace_ar
   of.add({.born = 40, .bytes = cublas_workspace});
   of.add({.born = 50, .died = 100, .stack = of.forward()});
   const auto found = of.categories();
-  EXPECT_EQ(found[0], category::weight) << "nothing tells where it is from";
+  EXPECT_EQ(found[0], category::weight) << "its origin is unknown";
   EXPECT_EQ(found[3], category::workspace);
-  EXPECT_EQ(found[4], category::gradient) << "of a weight that is as large";
+  EXPECT_EQ(found[4], category::gradient) << "the gradient of a weight of the same size";
 }
 
 TEST(categories, of_blocks_as_large_as_a_workspace_that_stay_and_nothing_names_are_workspace) {
@@ -251,8 +252,8 @@ TEST(categories, of_blocks_as_large_as_a_workspace_that_stay_and_nothing_names_a
   }
 }
 
-/// Recorded on a GPU: tests/device/trial_workspaces.py. At the peak cuDNN tries an algorithm that takes 2.55 GiB for 8 ms, on the thread
-/// of the backward passes.
+/// The program is tests/device/trial_workspaces.py, recorded on a GPU. At the peak, cuDNN tries an algorithm that takes
+/// 2.55 GiB for 8 ms, on the thread of the backward passes.
 TEST(categories, of_what_cudnn_takes_to_try_an_algorithm_are_workspace) {
   const indexed all(trace::file::open(SLUICE_SOURCE_DIR "/tests/data/trial_workspaces.sluice").value());
   const auto facts = all.index.tensors(*all.snapshot);
@@ -268,4 +269,4 @@ TEST(categories, of_what_cudnn_takes_to_try_an_algorithm_are_workspace) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::index

@@ -11,12 +11,13 @@
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 using chunks = std::vector<std::size_t>;
 
-/// Chunks of one row each: allocations, and now and then a loss, which matters everywhere, or a sample, which may.
+/// Fixture with chunks of one row each: allocations, and sometimes a loss, which is relevant for all later times, or a
+/// sample, which may be relevant later.
 class chunks_of_a_recording : public ::testing::TestWithParam<bool> {
  protected:
   chunks_of_a_recording() {
@@ -40,7 +41,7 @@ class chunks_of_a_recording : public ::testing::TestWithParam<bool> {
       reach.chunk = chunk;
       reach.time = static_cast<time_ns>(listed.size() * 10 + random() % 50);
       reach.end = random() % 1000 == 0 ? latest_time : reach.time + static_cast<time_ns>(random() % 30);
-      if (random() % 50 == 0) std::swap(reach.time, reach.end);  // Nothing in it.
+      if (random() % 50 == 0) std::swap(reach.time, reach.end);  // Empty range.
       reach.lowest_event = listed.size() * 100 + random() % 100;
       reach.highest_event = reach.lowest_event + random() % 200;
       reach.lowest_block = listed.size() * 7;
@@ -49,12 +50,12 @@ class chunks_of_a_recording : public ::testing::TestWithParam<bool> {
       known.add(reach, type);
     }
     std::vector<time_ns> begins{0};
-    section_writer(made.writer(), begins).add_chunks(known);
+    summary::section_writer(made.writer(), begins).add_chunks(known);
     made.close();
     of = made.open()->latest();
   }
 
-  /// As they were found, or as the file keeps them.
+  /// The chunk index: built from the chunks, or read back from the file, depending on the parameter.
   [[nodiscard]] chunk_index reaches() const { return GetParam() ? chunk_index(of) : known; }
 
   [[nodiscard]] chunks one_by_one(const std::function<bool(const chunk_reach&)>& wanted) const {
@@ -80,12 +81,12 @@ TEST_P(chunks_of_a_recording, are_found_by_time_as_by_looking_at_each) {
   for (int i = 0; i < 300; ++i) {
     const auto begin = static_cast<time_ns>(random() % 33'000);
     const time_range run{begin, begin + static_cast<time_ns>(random() % 2000)};
-    const bool told = random() % 2 == 0;
+    const bool reported = random() % 2 == 0;
     const auto expected = one_by_one([&](const chunk_reach& each) {
       const bool is_here = each.time < run.end && each.end >= run.begin;
-      return is_here || matters_everywhere(of->chunks()[each.chunk].type, told);
+      return is_here || matters_everywhere(of->chunks()[each.chunk].type, reported);
     });
-    EXPECT_EQ(all.in(run, told).value(), expected) << run.begin << " to " << run.end;
+    EXPECT_EQ(all.in(run, reported).value(), expected) << run.begin << " to " << run.end;
   }
 }
 
@@ -128,7 +129,7 @@ TEST(chunk_reaches, are_found_in_a_file_that_was_followed_to_its_end) {
   const std::size_t last = followed->latest()->chunks().size() - 1;
   known.add({0, 10, last, 7, 9, 0, 0}, trace::row_type::alloc);
   std::vector<time_ns> begins{0};
-  section_writer(made.writer(), begins).add_chunks(known);
+  summary::section_writer(made.writer(), begins).add_chunks(known);
   made.close();
   ASSERT_TRUE(followed->refresh().value());
   const auto found = chunk_index(followed->latest()).find([](const chunk_reach& each) {
@@ -157,7 +158,7 @@ TEST(chunk_reaches, say_where_a_page_of_them_cannot_be_read) {
   chunk_index known;
   known.add({0, 10, made.open()->latest()->chunks().size() - 1, 0, 0, 0, 0}, trace::row_type::alloc);
   std::vector<time_ns> begins{0};
-  section_writer(made.writer(), begins).add_chunks(known);
+  summary::section_writer(made.writer(), begins).add_chunks(known);
   made.close();
   const auto whole = made.open()->latest();
   ASSERT_EQ(chunk_index(whole).all()->size(), 1U);
@@ -172,4 +173,4 @@ TEST(chunk_reaches, say_where_a_page_of_them_cannot_be_read) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::index

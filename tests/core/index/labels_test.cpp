@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
-/// Two machines, "node1" and "node2", with a process each, and a device on which the process has a context.
+/// Fixture with two machines, "node1" and "node2", each with one process and a device on which that process has a
+/// context.
 class two_machines : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -19,7 +20,7 @@ class two_machines : public ::testing::Test {
   void put_text(std::uint64_t id, std::string text) {
     all.strings.put({.id = trace::string_id{id}, .text = std::move(text)});
   }
-  /// The machine, its process and its device have the number `id`; its name is the text of that number.
+  /// Adds a machine, whose process and device also have the number `id`. The machine's name is the text with that id.
   void put_machine(std::uint64_t id, std::int64_t ordinal) {
     all.hosts.put({.id = trace::host_id{id}, .name = trace::string_id{id}});
     all.processes.put({.id = trace::process_id{id}, .host = trace::host_id{id}});
@@ -107,4 +108,4 @@ TEST(labels, of_gpus_of_one_machine_name_no_machine) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::index

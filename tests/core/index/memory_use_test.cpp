@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/figures/report.hpp"
+#include "core/metrics/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 using testing::gib;
@@ -17,8 +17,8 @@ using testing::recording;
 using trace::layer;
 using trace::memory_kind;
 
-const memory_statistics* find(const range_statistics& all, layer layer, memory_kind kind) {
-  for (const memory_statistics& of : all.memory) {
+const metrics::memory_statistics* find(const metrics::range_statistics& all, layer layer, memory_kind kind) {
+  for (const metrics::memory_statistics& of : all.memory) {
     if (of.layer == layer && of.kind == kind) return &of;
   }
   return nullptr;
@@ -33,8 +33,8 @@ TEST(memory_use, counts_a_block_from_its_birth_to_the_request_of_its_free) {
   made.add_free(50 * ms, 2);
   made.close();
   const indexed all(made.open());
-  const range_statistics figures = measure(all.index, all.snapshot->tables(), {0, 100 * ms});
-  const memory_statistics* device = find(figures, layer::driver, memory_kind::device);
+  const metrics::range_statistics metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 100 * ms});
+  const metrics::memory_statistics* device = find(metrics, layer::driver, memory_kind::device);
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->maximum, 4 * gib);
   EXPECT_EQ(device->maximum_time, 20 * ms);
@@ -45,7 +45,7 @@ TEST(memory_use, counts_a_block_from_its_birth_to_the_request_of_its_free) {
   EXPECT_EQ(device->allocations, 2U);
   EXPECT_EQ(device->freed_bytes, 4 * gib);
 
-  const range_statistics part = measure(all.index, all.snapshot->tables(), {20 * ms, 30 * ms});
+  const metrics::range_statistics part = metrics::measure(all.index, all.snapshot->tables(), {20 * ms, 30 * ms});
   device = find(part, layer::driver, memory_kind::device);
   EXPECT_EQ(device->at_begin, 3 * gib) << "the second comes at that moment";
   EXPECT_EQ(device->minimum, 4 * gib);
@@ -61,11 +61,11 @@ TEST(memory_use, keeps_layers_and_kinds_apart_and_host_memory_off_the_device) {
   made.add_alloc(3, 3, 7, memory_kind::pinned, layer::driver);
   made.close();
   const indexed all(made.open());
-  const range_statistics figures = measure(all.index, all.snapshot->tables(), {0, 10});
-  ASSERT_EQ(figures.memory.size(), 3U);
-  EXPECT_EQ(find(figures, layer::driver, memory_kind::device)->maximum, 100U);
-  EXPECT_EQ(find(figures, layer::framework, memory_kind::device)->maximum, 60U);
-  const memory_statistics* pinned = find(figures, layer::driver, memory_kind::pinned);
+  const metrics::range_statistics metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 10});
+  ASSERT_EQ(metrics.memory.size(), 3U);
+  EXPECT_EQ(find(metrics, layer::driver, memory_kind::device)->maximum, 100U);
+  EXPECT_EQ(find(metrics, layer::framework, memory_kind::device)->maximum, 60U);
+  const metrics::memory_statistics* pinned = find(metrics, layer::driver, memory_kind::pinned);
   EXPECT_EQ(pinned->maximum, 7U);
   EXPECT_EQ(pinned->device, trace::device_id::none);
 }
@@ -88,26 +88,26 @@ TEST(memory_use, does_not_count_imported_memory_or_births_before_the_recording) 
   made.writer().add(before);
   made.close();
   const indexed all(made.open());
-  const report figures = make_report(all.index, *all.snapshot);
-  const memory_statistics* device = find(figures.whole, layer::driver, memory_kind::device);
+  const metrics::report metrics = metrics::make_report(all.index, *all.snapshot);
+  const metrics::memory_statistics* device = find(metrics.whole, layer::driver, memory_kind::device);
   EXPECT_EQ(device->maximum, 1000U);
   EXPECT_EQ(device->allocations, 0U);
-  EXPECT_TRUE(figures.unfreed.empty()) << "it was not this recording that allocated it";
+  EXPECT_TRUE(metrics.unfreed.empty()) << "it was allocated before this recording";
 }
 
 TEST(memory_use, finds_what_is_not_tracked_between_the_samples) {
   recording made;
   made.standard_tables();
   made.add_alloc(10, 1, 2 * gib);
-  made.add_device_memory(20, 137 * gib, 140 * gib, 100 * mib);  // 3 GiB used: 1 GiB less 100 MiB is not tracked.
+  made.add_device_memory(20, 137 * gib, 140 * gib, 100 * mib);  // 3 GiB used, 1 GiB minus 100 MiB of it untracked.
   made.add_free(30, 1);
-  made.add_device_memory(40, 138 * gib, 140 * gib, 100 * mib);  // 2 GiB used, none tracked.
-  made.add_device_memory(60, 140 * gib, 140 * gib, 100 * mib);  // Less than the recorder's own: never below 0.
+  made.add_device_memory(40, 138 * gib, 140 * gib, 100 * mib);  // 2 GiB are used, none of which are tracked.
+  made.add_device_memory(60, 140 * gib, 140 * gib, 100 * mib);  // Less than the recorder's own use: never below 0.
   made.close();
   const indexed all(made.open());
-  const range_statistics figures = measure(all.index, all.snapshot->tables(), {0, 100});
-  ASSERT_EQ(figures.untracked.size(), 1U);
-  const untracked_statistics& of = figures.untracked[0];
+  const metrics::range_statistics metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 100});
+  ASSERT_EQ(metrics.untracked.size(), 1U);
+  const metrics::untracked_statistics& of = metrics.untracked[0];
   EXPECT_EQ(of.samples, 3U);
   EXPECT_EQ(of.maximum, 2 * gib - 100 * mib);
   EXPECT_EQ(of.at_end, 0U);
@@ -116,7 +116,7 @@ TEST(memory_use, finds_what_is_not_tracked_between_the_samples) {
   const double expected =
       (static_cast<double>(1 * gib - 100 * mib) * 20 + static_cast<double>(2 * gib - 100 * mib) * 20) / 80;
   EXPECT_DOUBLE_EQ(of.mean, expected) << "from the first sample on";
-  EXPECT_TRUE(measure(all.index, all.snapshot->tables(), {0, 15}).untracked.empty()) << "nothing is known yet";
+  EXPECT_TRUE(metrics::measure(all.index, all.snapshot->tables(), {0, 15}).untracked.empty()) << "nothing is known yet";
 }
 
 TEST(memory_use, corrects_what_is_not_tracked_when_an_allocation_comes_late) {
@@ -128,13 +128,13 @@ TEST(memory_use, corrects_what_is_not_tracked_when_an_allocation_comes_late) {
   growing_index growing;
   auto now = file->latest();
   ASSERT_TRUE(growing.absorb(*now, 100));
-  EXPECT_EQ(measure(growing, now->tables(), {0, 100}).untracked[0].maximum, 2 * gib);
+  EXPECT_EQ(metrics::measure(growing, now->tables(), {0, 100}).untracked[0].maximum, 2 * gib);
   made.add_alloc(10, 1, 1 * gib);
   made.close();
   ASSERT_TRUE(file->refresh().value());
   now = file->latest();
   ASSERT_TRUE(growing.absorb(*now, 100));
-  EXPECT_EQ(measure(growing, now->tables(), {0, 100}).untracked[0].maximum, 1 * gib);
+  EXPECT_EQ(metrics::measure(growing, now->tables(), {0, 100}).untracked[0].maximum, 1 * gib);
 }
 
 class pools : public ::testing::Test {
@@ -176,13 +176,13 @@ TEST_F(pools, use_what_their_blocks_say_and_reserve_what_was_sampled) {
   state(20, 2000, 100);
   made_.close();
   const indexed all(made_.open());
-  const auto figures = measure(all.index, all.snapshot->tables(), {0, 30});
-  ASSERT_EQ(figures.pools.size(), 1U);
-  EXPECT_EQ(figures.pools[0].reserved_maximum, 2000U);
-  EXPECT_EQ(figures.pools[0].reserved_maximum_time, 20);
-  EXPECT_EQ(figures.pools[0].used_maximum, 700U) << "between two samples";
-  EXPECT_EQ(figures.pools[0].used_at_end, 0U);
-  EXPECT_DOUBLE_EQ(figures.pools[0].used_share, 700.0 * 2 / (1000.0 * 10 + 2000.0 * 10));
+  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 30});
+  ASSERT_EQ(metrics.pools.size(), 1U);
+  EXPECT_EQ(metrics.pools[0].reserved_maximum, 2000U);
+  EXPECT_EQ(metrics.pools[0].reserved_maximum_time, 20);
+  EXPECT_EQ(metrics.pools[0].used_maximum, 700U) << "between two samples";
+  EXPECT_EQ(metrics.pools[0].used_at_end, 0U);
+  EXPECT_DOUBLE_EQ(metrics.pools[0].used_share, 700.0 * 2 / (1000.0 * 10 + 2000.0 * 10));
 }
 
 TEST_F(pools, of_the_driver_are_tracked_memory) {
@@ -192,10 +192,10 @@ TEST_F(pools, of_the_driver_are_tracked_memory) {
   made_.add_device_memory(20, 136 * gib, 140 * gib);
   made_.close();
   const indexed all(made_.open());
-  EXPECT_EQ(measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
+  EXPECT_EQ(metrics::measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
 }
 
-// A recorder samples a device and its pools at one time, the device first.
+// A recorder samples a device and its pools at the same time, the device first.
 TEST_F(pools, that_grow_at_once_are_not_untracked) {
   made_.standard_tables();
   define(layer::driver);
@@ -204,10 +204,10 @@ TEST_F(pools, that_grow_at_once_are_not_untracked) {
   state(20, 105 * gib, 0);
   made_.close();
   const indexed all(made_.open());
-  const auto figures = measure(all.index, all.snapshot->tables(), {0, 30});
-  EXPECT_EQ(figures.untracked[0].maximum, 1 * gib);
-  EXPECT_EQ(figures.pools[0].reserved_maximum, 105 * gib);
-  EXPECT_EQ(figures.pools[0].used_maximum, 0U);
+  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 30});
+  EXPECT_EQ(metrics.untracked[0].maximum, 1 * gib);
+  EXPECT_EQ(metrics.pools[0].reserved_maximum, 105 * gib);
+  EXPECT_EQ(metrics.pools[0].used_maximum, 0U);
 }
 
 TEST_F(pools, hold_at_least_what_their_blocks_use) {
@@ -218,7 +218,7 @@ TEST_F(pools, hold_at_least_what_their_blocks_use) {
   made_.add_device_memory(12, 131 * gib, 140 * gib);  // The pool is sampled later.
   made_.close();
   const indexed all(made_.open());
-  EXPECT_EQ(measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
+  EXPECT_EQ(metrics::measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
 }
 
 TEST_F(pools, of_others_lie_in_blocks_of_the_driver_that_count_already) {
@@ -229,10 +229,10 @@ TEST_F(pools, of_others_lie_in_blocks_of_the_driver_that_count_already) {
   made_.add_device_memory(20, 136 * gib, 140 * gib);
   made_.close();
   const indexed all(made_.open());
-  EXPECT_EQ(measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
+  EXPECT_EQ(metrics::measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
 }
 
-TEST(memory_use, takes_frees_that_are_told_before_their_allocations) {
+TEST(memory_use, takes_frees_that_are_reported_before_their_allocations) {
   recording made(1);
   made.standard_tables();
   made.add_free(20, 1);
@@ -240,9 +240,9 @@ TEST(memory_use, takes_frees_that_are_told_before_their_allocations) {
   made.add_alloc(10, 1, 500);
   made.close();
   const indexed all(made.open());
-  const memory_statistics* device = nullptr;
-  const auto figures = measure(all.index, all.snapshot->tables(), {0, 30});
-  ASSERT_NE(device = find(figures, layer::driver, memory_kind::device), nullptr);
+  const metrics::memory_statistics* device = nullptr;
+  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 30});
+  ASSERT_NE(device = find(metrics, layer::driver, memory_kind::device), nullptr);
   EXPECT_EQ(device->maximum, 500U);
   EXPECT_EQ(device->at_end, 0U);
   EXPECT_TRUE(all.index.warnings().empty());
@@ -252,17 +252,17 @@ TEST(memory_use, leaves_out_what_makes_no_sense_and_says_so) {
   recording made;
   made.standard_tables();
   made.add_alloc(10, 1, 500);
-  made.add_alloc(11, 1, 900);                // Born twice.
-  made.add_free(5, 1);                       // Dies before it is born.
-  made.add_free(7, 1);                       // Dies twice.
+  made.add_alloc(11, 1, 900);                // Allocated twice.
+  made.add_free(5, 1);                       // Freed before it is allocated.
+  made.add_free(7, 1);                       // Freed twice.
   made.add_alloc(12, 2, ~std::uint64_t{0});  // More than there is.
   made.add_alloc(12, 0, 5);                  // No block.
   made.close();
   const indexed all(made.open());
   ASSERT_EQ(all.index.warnings().size(), 1U);
   EXPECT_NE(all.index.warnings()[0].find("5 events make no sense"), std::string::npos) << all.index.warnings()[0];
-  const auto figures = measure(all.index, all.snapshot->tables(), {0, 12});
-  EXPECT_EQ(find(figures, layer::driver, memory_kind::device)->maximum, 0U);
+  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 12});
+  EXPECT_EQ(find(metrics, layer::driver, memory_kind::device)->maximum, 0U);
 }
 
 // --- after a loss ---------------------------------------------------------------------------------------------------
@@ -296,8 +296,8 @@ class after_a_loss : public ::testing::Test {
   std::uint64_t at(time_ns time) {
     made_.close();
     const indexed all(made_.open());
-    const auto figures = measure(all.index, all.snapshot->tables(), {time, time + 1});
-    const memory_statistics* device = find(figures, layer::driver, memory_kind::device);
+    const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {time, time + 1});
+    const metrics::memory_statistics* device = find(metrics, layer::driver, memory_kind::device);
     return device == nullptr ? 0 : device->maximum;
   }
   recording made_;
@@ -348,8 +348,8 @@ TEST_F(after_a_loss, the_free_itself_is_believed_when_it_comes_late) {
   ASSERT_TRUE(growing.absorb(*file->latest(), 100));
   EXPECT_FALSE(growing.memory().find(trace::block_id{2})->death_inferred);
   EXPECT_EQ(growing.memory().find(trace::block_id{2})->died, 25);
-  EXPECT_EQ(measure(growing, now->tables(), {26, 60}).memory.size(), 0U);
+  EXPECT_EQ(metrics::measure(growing, now->tables(), {26, 60}).memory.size(), 0U);
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::index

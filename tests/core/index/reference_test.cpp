@@ -5,12 +5,12 @@
 #include <random>
 #include <set>
 
-#include "core/figures/report.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/metrics/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// Compares every figure with a slow, simple computation over all rows, nanosecond by nanosecond where needed.
-namespace sluice::analysis {
+/// Compares every metric with a slow, simple computation over all rows, nanosecond by nanosecond where needed.
+namespace sluice::index {
 namespace {
 
 using testing::indexed;
@@ -25,7 +25,7 @@ struct modelled_block {
   memory_key key;
   std::uint64_t bytes = 0;
   time_ns born = 0;
-  time_ns died = span * 2;  ///< Later than any question: never.
+  time_ns died = span * 2;  ///< If never freed, a time after the range of any query.
   std::string name;
 };
 struct work {
@@ -37,7 +37,7 @@ struct work {
   memory_kind side = memory_kind::unknown;
 };
 
-/// What a random recording holds, told in random order in small chunks.
+/// The content of a random recording, added in random order in small chunks.
 struct random_trace {
   explicit random_trace(std::uint64_t seed) : random(seed), made(1 + seed % 40) {
     made.standard_tables();
@@ -142,8 +142,8 @@ time_ns count(const std::vector<bool>& covered, time_range range) {
   return std::count(covered.begin() + range.begin, covered.begin() + range.end, true);
 }
 
-void check_memory(const random_trace& slow, const range_statistics& fast, time_range range) {
-  std::map<memory_key, memory_statistics> wanted;
+void check_memory(const random_trace& slow, const metrics::range_statistics& fast, time_range range) {
+  std::map<memory_key, metrics::memory_statistics> wanted;
   for (const modelled_block& b : slow.blocks) wanted[b.key];
   std::size_t shown = 0;
   for (auto& [key, of] : wanted) {
@@ -169,9 +169,10 @@ void check_memory(const random_trace& slow, const range_statistics& fast, time_r
         of.freed_bytes += b.bytes;
       }
     }
-    const auto found = std::find_if(fast.memory.begin(), fast.memory.end(), [&, k = key](const memory_statistics& m) {
-      return m.device == k.device && m.layer == k.layer && m.kind == k.kind;
-    });
+    const auto found =
+        std::find_if(fast.memory.begin(), fast.memory.end(), [&, k = key](const metrics::memory_statistics& m) {
+          return m.device == k.device && m.layer == k.layer && m.kind == k.kind;
+        });
     if (of.maximum == 0 && of.allocations == 0 && of.frees == 0) {
       EXPECT_EQ(found, fast.memory.end());
       continue;
@@ -193,13 +194,13 @@ void check_memory(const random_trace& slow, const range_statistics& fast, time_r
   EXPECT_EQ(fast.memory.size(), shown);
 }
 
-void check_transfers(const random_trace& slow, const range_statistics& fast, time_range range) {
+void check_transfers(const random_trace& slow, const metrics::range_statistics& fast, time_range range) {
   std::set<direction> ways;
   for (const work& w : slow.copies) {
     if (overlaps(w, range)) ways.insert(w.way);
   }
   ASSERT_EQ(fast.transfers.size(), ways.size());
-  for (const transfer_statistics& t : fast.transfers) {
+  for (const metrics::transfer_statistics& t : fast.transfers) {
     std::uint64_t number = 0;
     double bytes = 0;
     double fastest = 0;
@@ -223,7 +224,7 @@ void check_transfers(const random_trace& slow, const range_statistics& fast, tim
     EXPECT_DOUBLE_EQ(t.fastest_bandwidth, fastest);
     if (t.direction == direction::d2d) continue;
     ASSERT_EQ(t.parts.size(), parts.size());
-    for (const transfer_part& part : t.parts) {
+    for (const metrics::transfer_part& part : t.parts) {
       const auto of_part = [&](const work& w) { return w.way == t.direction && w.side == part.host_side; };
       EXPECT_EQ(part.count, parts[part.host_side].first);
       EXPECT_NEAR(part.bytes, parts[part.host_side].second, 1e-6 * bytes + 1e-9);
@@ -232,7 +233,7 @@ void check_transfers(const random_trace& slow, const range_statistics& fast, tim
   }
 }
 
-void check_device(const random_trace& slow, const range_statistics& fast, time_range range) {
+void check_device(const random_trace& slow, const metrics::range_statistics& fast, time_range range) {
   const auto every = [](const work&) { return true; };
   const std::vector<bool> kernels = slow.covered(slow.kernels, every);
   const std::vector<bool> copies = slow.covered(slow.copies, every);
@@ -260,7 +261,7 @@ void check_device(const random_trace& slow, const range_statistics& fast, time_r
     EXPECT_EQ(number, 0U);
     return;
   }
-  const device_activity& device = fast.devices[0];
+  const metrics::device_activity& device = fast.devices[0];
   EXPECT_EQ(device.kernels, number);
   EXPECT_EQ(device.kernel_total, total);
   EXPECT_EQ(device.kernel_busy, count(kernels, range));
@@ -271,16 +272,16 @@ void check_device(const random_trace& slow, const range_statistics& fast, time_r
   EXPECT_EQ(fast.kernel_names, names.size());
 }
 
-TEST(figures, are_those_of_a_walk_over_all_rows) {
+TEST(metrics, are_those_of_a_walk_over_all_rows) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     random_trace slow(seed);
     const indexed all(slow.made.open());
-    for (int question = 0; question < 6; ++question) {
+    for (int query = 0; query < 6; ++query) {
       const time_ns a = slow.any_time();
       const time_ns b = slow.any_time();
-      const time_range range = question == 0 ? time_range{0, span} : time_range{std::min(a, b), std::max(a, b) + 1};
-      const range_statistics fast = measure(all.index, all.snapshot->tables(), range);
+      const time_range range = query == 0 ? time_range{0, span} : time_range{std::min(a, b), std::max(a, b) + 1};
+      const metrics::range_statistics fast = metrics::measure(all.index, all.snapshot->tables(), range);
       check_memory(slow, fast, range);
       check_transfers(slow, fast, range);
       check_device(slow, fast, range);
@@ -288,7 +289,7 @@ TEST(figures, are_those_of_a_walk_over_all_rows) {
   }
 }
 
-TEST(figures, are_the_same_however_a_trace_grew) {
+TEST(metrics, are_the_same_however_a_trace_grew) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     random_trace slow(seed);
     const auto file = slow.made.open();
@@ -297,11 +298,11 @@ TEST(figures, are_the_same_however_a_trace_grew) {
     ASSERT_TRUE(at_once.absorb(*now, now->chunks().size()));
     growing_index piece_by_piece;
     while (!piece_by_piece.absorb(*now, 1)) {
-      // Asking in between must not disturb what comes later.
-      static_cast<void>(measure(piece_by_piece, now->tables(), {0, span}));
+      // Queries between the additions must not affect later results.
+      static_cast<void>(metrics::measure(piece_by_piece, now->tables(), {0, span}));
     }
-    const range_statistics a = measure(at_once, now->tables(), {0, span});
-    const range_statistics b = measure(piece_by_piece, now->tables(), {0, span});
+    const metrics::range_statistics a = metrics::measure(at_once, now->tables(), {0, span});
+    const metrics::range_statistics b = metrics::measure(piece_by_piece, now->tables(), {0, span});
     ASSERT_EQ(a.memory.size(), b.memory.size());
     for (std::size_t i = 0; i < a.memory.size(); ++i) {
       EXPECT_EQ(a.memory[i].maximum, b.memory[i].maximum);
@@ -316,8 +317,8 @@ TEST(peaks, name_those_that_were_live_then) {
   for (std::uint64_t seed = 20; seed <= 26; ++seed) {
     random_trace slow(seed);
     const indexed all(slow.made.open());
-    const report found = make_report(all.index, *all.snapshot);
-    for (const memory_peak& peak : found.peaks) {
+    const metrics::report found = metrics::make_report(all.index, *all.snapshot);
+    for (const metrics::memory_peak& peak : found.peaks) {
       const memory_key key{peak.device, peak.layer, peak.kind};
       EXPECT_EQ(peak.bytes, slow.used_at(key, peak.time));
       std::map<std::string, std::uint64_t> wanted;
@@ -329,16 +330,16 @@ TEST(peaks, name_those_that_were_live_then) {
       }
       EXPECT_EQ(peak.blocks, live);
       std::uint64_t sum = peak.other_bytes;
-      for (const holder& h : peak.holders) {
+      for (const metrics::holder& h : peak.holders) {
         EXPECT_EQ(h.bytes, wanted[std::string(all.snapshot->tables().text(h.name))]);
         sum += h.bytes;
       }
       EXPECT_EQ(sum, peak.bytes);
       EXPECT_TRUE(std::is_sorted(peak.holders.begin(), peak.holders.end(),
-                                 [](const holder& a, const holder& b) { return a.bytes > b.bytes; }));
+                                 [](const metrics::holder& a, const metrics::holder& b) { return a.bytes > b.bytes; }));
     }
   }
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::index

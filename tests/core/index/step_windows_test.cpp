@@ -1,4 +1,5 @@
-// Steps of programs with so many blocks that they are looked at in windows: those that one look at all of them finds.
+// If a program has very many blocks, its steps are searched for in windows of blocks. The result equals that of a
+// single search of all blocks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,10 +13,10 @@
 #include "core/trace/file/reader.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-namespace sluice::analysis::step_windows {
+namespace sluice::index::step_windows {
 namespace {
 
-/// A program that was recorded, and then does all again and again, as one that runs long.
+/// A recorded program that is repeated several times, like a long run.
 class repeated_program {
  public:
   explicit repeated_program(const std::filesystem::path& path) : all_(trace::file::open(path.string()).value()) {
@@ -26,14 +27,14 @@ class repeated_program {
       std::stable_sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.born < b.born; });
   }
   [[nodiscard]] time_ns length() const { return time_range_of(*all_.snapshot).length(); }
-  /// Its processes, and how many blocks each has the first time.
+  /// The number of blocks of each process in the first repetition.
   [[nodiscard]] std::map<trace::process_id, std::size_t> blocks_once() const {
     std::map<trace::process_id, std::size_t> made;
     for (const auto& [process, blocks] : by_process_)
-      if (blocks.size() >= least_pattern_blocks) made[process] = blocks.size();
+      if (blocks.size() >= min_pattern_blocks) made[process] = blocks.size();
     return made;
   }
-  /// The steps of a process that does all so many times.
+  /// The steps of a process in `times` repetitions.
   [[nodiscard]] std::vector<step> steps_of(trace::process_id process, int times, const step_window& window) const {
     std::vector<block_record> blocks;
     for (int i = 0; i < times; ++i)
@@ -63,7 +64,7 @@ std::vector<std::filesystem::path> recordings() {
   return all;
 }
 
-/// A window holds what the program does once, and is never where that begins or ends.
+/// Each window covers at least one repetition, and never starts or ends where a repetition does.
 TEST(steps_in_windows, are_those_that_a_look_at_all_of_a_short_program_finds) {
   constexpr int times = 6;
   for (const std::filesystem::path& path : recordings()) {
@@ -87,8 +88,8 @@ TEST(steps_in_windows, are_those_that_a_look_at_all_of_a_short_program_finds) {
   }
 }
 
-/// However they lie, so that a program of many blocks costs what they do: here all are born at one time, or the steps are
-/// at the window's begin.
+/// Blocks may be anywhere, so that the cost for a program of many blocks depends only on their number: here all are
+/// allocated at the same time, or the steps are at the window's start.
 TEST(steps_in_windows, are_done_with_a_part_of_each_window) {
   constexpr step_window window{1'600, 800};
   const trace::tables tables;
@@ -107,10 +108,10 @@ TEST(steps_in_windows, are_done_with_a_part_of_each_window) {
     }
     steps_in_windows steps;
     const step_evidence by{trace::process_id{1}, in_order, launches, {}, {}, clues, tables, 100'000};
-    EXPECT_GE(steps.take(by, window), window.least_done());
+    EXPECT_GE(steps.take(by, window), window.min_done());
     EXPECT_EQ(steps.with_rest(by).steps.size(), 5U);
   }
 }
 
 }  // namespace
-}  // namespace sluice::analysis::step_windows
+}  // namespace sluice::index::step_windows

@@ -7,7 +7,7 @@
 
 #include "tests/core/recordings/recording.hpp"
 
-namespace sluice::analysis {
+namespace sluice::index {
 namespace {
 
 using trace::block_id;
@@ -90,7 +90,7 @@ TEST_F(touches, tell_products_from_kernels_that_read_a_block_as_data) {
   touched_by(5, "fmha_cutlassF_f32_aligned_64x64_rf_sm80");
   index_.settle();
   EXPECT_EQ(index_.of(block(1, 0)).products, 1U);
-  EXPECT_FALSE(index_.of(block(1, 0)).as_data) << "what fills does not read";
+  EXPECT_FALSE(index_.of(block(1, 0)).as_data) << "a fill does not read";
   EXPECT_EQ(index_.of(block(2, 0)).products, 1U);
   for (const std::uint64_t read : {2, 3, 4, 5}) EXPECT_TRUE(index_.of(block(read, 0)).as_data) << read;
 }
@@ -113,7 +113,7 @@ TEST_F(touches, expand_the_launches_of_a_graph_while_the_block_lives) {
   EXPECT_EQ(all.first, (touch{10, event_id{110}}));
   EXPECT_EQ(all.last, (touch{50, event_id{150}}));
   const block_touches part = index_.of(block(9, 15, 40));
-  EXPECT_EQ(part.replays, 2U) << "at 20 and 30: what comes at its free comes after it";
+  EXPECT_EQ(part.replays, 2U) << "at 20 and 30: a touch at the time of its free is after it";
   EXPECT_EQ(part.first.time, 20);
   EXPECT_EQ(part.last.time, 30);
   ASSERT_EQ(index_.graphs_of(block_id{9}).size(), 1U);
@@ -197,4 +197,4 @@ TEST_F(touches, tell_whether_a_process_works_often_in_a_range_as_their_count_doe
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::index

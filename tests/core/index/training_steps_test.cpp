@@ -6,14 +6,14 @@
 #include <memory>
 #include <vector>
 
-namespace sluice::analysis::training_steps {
+namespace sluice::index::training_steps {
 namespace {
 
 using trace::stack_id;
 using trace::thread_id;
 
-/// Tells allocations of a training one after another, 10 ns apart.
-class told {
+/// Adds the allocations of a training one after another, 10 ns apart.
+class reported {
  public:
   static constexpr thread_id main{1}, engine{2};
 
@@ -29,7 +29,7 @@ class told {
     return block;
   }
   void forward(int layers = 3) {
-    add(step_phase::other, 1);  // The input.
+    add(step_phase::other, 1);  // The step's input.
     for (int i = 0; i < layers; ++i) add(step_phase::model, 10 + static_cast<std::uint64_t>(i));
   }
   std::vector<block_record*> backward(int gradients = 3) {
@@ -63,8 +63,8 @@ std::vector<time_ns> begins_of(const step_list& list) {
 }
 
 TEST(training_steps, begin_with_the_first_block_after_the_optimizer) {
-  told made;
-  for (int i = 0; i < 5; ++i) made.add(step_phase::other, 90);  // The making of the model.
+  reported made;
+  for (int i = 0; i < 5; ++i) made.add(step_phase::other, 90);  // Creation of the model.
   std::vector<time_ns> expected;
   for (int i = 0; i < 4; ++i) {
     expected.push_back(made.now + 10);
@@ -74,11 +74,11 @@ TEST(training_steps, begin_with_the_first_block_after_the_optimizer) {
     made.free(gradients);
   }
   EXPECT_EQ(begins_of(made.found()), expected);
-  EXPECT_EQ(made.found().source, step_source::pattern) << "inferred, and shown so";
+  EXPECT_EQ(made.found().source, step_source::pattern) << "inferred, and displayed as such";
 }
 
 TEST(training_steps, hold_several_passes_if_gradients_are_summed_up) {
-  told made;
+  reported made;
   std::vector<time_ns> expected;
   for (int i = 0; i < 4; ++i) {
     expected.push_back(made.now + 10);
@@ -96,7 +96,7 @@ TEST(training_steps, hold_several_passes_if_gradients_are_summed_up) {
 }
 
 TEST(training_steps, end_where_gradients_are_freed_though_the_optimizer_allocates_in_its_first_step_only) {
-  told made;
+  reported made;
   for (int i = 0; i < 6; ++i) {
     made.forward();
     const auto gradients = made.backward();
@@ -107,18 +107,18 @@ TEST(training_steps, end_where_gradients_are_freed_though_the_optimizer_allocate
 }
 
 TEST(training_steps, are_the_passes_if_nothing_tells_where_they_end) {
-  told made;
+  reported made;
   for (int i = 0; i < 5; ++i) {
     made.forward();
     const auto gradients = made.backward();
     if (i == 0) made.optimizer();
-    if (i > 0) made.free(gradients);  // Summed into the first ones at once.
+    if (i > 0) made.free(gradients);  // The new gradients are added to the first gradients at once.
   }
   EXPECT_EQ(made.found().steps.size(), 5U);
 }
 
 TEST(training_steps, leave_out_an_evaluation_between_them) {
-  told made;
+  reported made;
   std::vector<time_ns> expected;
   for (int i = 0; i < 6; ++i) {
     if (i == 3)
@@ -133,7 +133,7 @@ TEST(training_steps, leave_out_an_evaluation_between_them) {
 }
 
 TEST(training_steps, are_not_split_by_another_thread_that_fetches_data_during_a_pass) {
-  told made;
+  reported made;
   for (int i = 0; i < 5; ++i) {
     made.forward();
     auto gradients = made.backward(2);
@@ -147,14 +147,15 @@ TEST(training_steps, are_not_split_by_another_thread_that_fetches_data_during_a_
 }
 
 TEST(training_steps, are_none_without_backward_passes) {
-  told made;
+  reported made;
   for (int i = 0; i < 20; ++i) made.forward();
   EXPECT_TRUE(made.found().steps.empty());
 }
 
 // --- loops ----------------------------------------------------------------------------------------------------------
 
-/// Blocks born at lines of code, 10 ns apart: for each the lines of its stack, outermost first. Functions are numbered by depth.
+/// The steps of a program that allocates one block per stack, 10 ns apart. Each stack is a list of lines, outermost
+/// first; functions are numbered by depth.
 step_list loop_of(const std::vector<std::vector<std::int64_t>>& stacks) {
   std::vector<block_record> blocks(stacks.size());
   std::vector<const block_record*> in_order;
@@ -186,13 +187,14 @@ TEST(loop_steps, are_those_of_the_outer_one_of_two_loops_in_a_function) {
 }
 
 TEST(loop_steps, are_none_in_code_that_runs_once) {
-  EXPECT_TRUE(loop_of({{1}, {2}, {2}, {2}, {3}, {4}, {5}}).steps.empty()) << "a line that allocates often is no loop";
+  EXPECT_TRUE(loop_of({{1}, {2}, {2}, {2}, {3}, {4}, {5}}).steps.empty())
+      << "a line that allocates often is not a loop";
 }
 
 // --- graphs and kernels ---------------------------------------------------------------------------------------------
 
 TEST(graph_steps, begin_with_each_launch_of_the_graph_that_begins_the_sequence) {
-  std::vector<graph_launch> launches{{5, trace::graph_id{9}}};  // Warm-up.
+  std::vector<graph_launch> launches{{5, trace::graph_id{9}}};  // A launch during warm-up.
   for (time_ns i = 0; i < 4; ++i) {
     launches.push_back({100 + 10 * i, trace::graph_id{1}});
     launches.push_back({103 + 10 * i, trace::graph_id{2}});
@@ -248,4 +250,4 @@ TEST(pattern_steps, begin_with_the_first_step_though_a_library_allocates_in_it) 
 }
 
 }  // namespace
-}  // namespace sluice::analysis::training_steps
+}  // namespace sluice::index::training_steps

@@ -1,5 +1,6 @@
-// What recordings of programs that none of us tuned the rules on are taken for. tests/device/trainings.py made them on a GPU: marks and tags
-// that the analysis does not interpret tell the truth about steps and blocks. Set SLUICE_SHOW_TRAININGS to print the table.
+// Inferred steps and categories in recordings of programs that the rules were not tuned on. tests/device/trainings.py
+// recorded them on a GPU: the true steps and categories come from marks and tags that the analysis does not interpret.
+// Set SLUICE_SHOW_TRAININGS to print the table.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@
 #include "core/trace/file/reader.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-namespace sluice::analysis::trainings {
+namespace sluice::index::trainings {
 namespace {
 
 using testing::indexed;
@@ -35,7 +36,7 @@ class recorded {
     for (std::size_t chunk = 0; chunk < all_.snapshot->chunks().size(); ++chunk) read(chunk);
   }
 
-  /// Of each process with PyTorch's blocks.
+  /// The score of each process with PyTorch blocks.
   std::vector<score> scores() {
     std::map<process_id, std::vector<std::size_t>> by_process;
     const auto blocks = all_.index.memory().blocks();
@@ -65,7 +66,7 @@ class recorded {
   }
   [[nodiscard]] std::string_view text(trace::string_id id) const { return all_.snapshot->tables().text(id); }
 
-  /// What was said of a block more than once: it stays a weight when it is also an input.
+  /// Notes the tag of a block. A block may have several tags: a weight stays a weight if it is also an input.
   void tell(trace::event_id alloc, const std::string& said) {
     if (!said.starts_with("truth ")) return;
     static const std::vector<std::string> order{"input", "gradient", "optimizer state", "weight"};
@@ -117,7 +118,8 @@ class recorded {
     const step_list* list = facts_->steps_of(process);
     if (list == nullptr) return;
     into.steps = list->steps.size();
-    // One for one, by their begins or by their middles: a step may be found to begin elsewhere in the loop's body.
+    // Steps are matched by their starts or by their middles, because an inferred step may start elsewhere in the loop's
+    // body.
     const auto matched_by = [&](auto&& moment) {
       std::map<std::ptrdiff_t, int> hits;
       for (const step& each : list->steps)
@@ -170,4 +172,4 @@ TEST(trainings, are_taken_for_what_they_are) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis::trainings
+}  // namespace sluice::index::trainings

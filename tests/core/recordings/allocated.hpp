@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-/// Bytes that this process has from malloc.
+/// The number of bytes that this process has allocated from malloc and not freed.
 inline std::size_t allocated() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
 }  // namespace sluice

@@ -9,7 +9,7 @@
 
 namespace sluice::testing {
 
-/// The rows of one chunk into another file.
+/// Copies the rows of one chunk to another file.
 inline void copy_chunk(const trace::snapshot& from, std::size_t chunk, trace::file_writer& to) {
   switch (from.chunks()[chunk].type) {
 #define SLUICE_COPY(row, kind)                            \
@@ -26,7 +26,7 @@ inline void copy_chunk(const trace::snapshot& from, std::size_t chunk, trace::fi
   }
 }
 
-/// The same tables and events into another file, without summaries.
+/// Copies all tables and events to another file, but no summaries.
 inline void copy_rows(const trace::snapshot& from, trace::file_writer& to) {
   for (std::size_t i = 0; i < from.chunks().size(); ++i) copy_chunk(from, i, to);
 }

@@ -7,7 +7,7 @@
 
 namespace sluice::testing {
 
-/// One property, looked at with each seed from `first` until before `end`. A failure names its seed, and ends the test.
+/// Calls `property` with each seed in [`first`, `end`). The first failure names its seed and ends the test.
 template <class Property>
 void for_each_seed(std::uint64_t first, std::uint64_t end, const Property& property) {
   for (std::uint64_t seed = first; seed < end && !::testing::Test::HasFailure(); ++seed) {

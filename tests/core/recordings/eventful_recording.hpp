@@ -1,17 +1,17 @@
 #pragma once
 
-#include "tests/core/figures/training_recording.hpp"
+#include "tests/core/metrics/training_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::testing {
 
-/// A little of everything that a summary can say.
+/// Writes at least one event of each kind that a summary can contain.
 inline void tell_a_lot(recording& made, training_options options = {}) {
   options.hold_output = true;
   options.leak = true;
-  training told(made, options);
-  told.tell();
-  const time_ns now = told.now();
+  training reported(made, options);
+  reported.tell();
+  const time_ns now = reported.now();
   auto failed = made.event<trace::alloc_failed_event>(now + 1);
   failed.bytes = 200 * gib;
   failed.error = 2;

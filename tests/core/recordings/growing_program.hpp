@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "core/generate/generate.hpp"
-#include "core/index/index.hpp"
+#include "core/index/event_store.hpp"
 #include "core/trace/file/reader.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::testing {
 
-/// The rows of a program, added in the order in which they begin.
+/// A recording to which the rows of a program are added part by part, in order of start time.
 class growing_program {
  public:
   explicit growing_program(const generate::generate_options& how, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) {
@@ -28,23 +28,23 @@ class growing_program {
     begin(path);
     std::filesystem::remove(path);
   }
-  /// The same of a program that was recorded.
+  /// Takes the rows from the recording at `path`.
   explicit growing_program(const char* path, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) { begin(path); }
 
-  /// Adds what begins within the next `share` of the program's time; of the last, all.
+  /// Adds the rows that begin within the next `share` (0 to 1) of the program's time.
   void write(double share) {
-    const analysis::time_range whole = analysis::time_range_of(*of_);
+    const time_range whole = index::time_range_of(*of_);
     const trace::time_ns until =
         written_ + static_cast<trace::time_ns>(share * static_cast<double>(whole.length())) + 1;
     for (std::size_t i = 0; i < of_->chunks().size(); ++i) {
       const trace::chunk_info& chunk = of_->chunks()[i];
-      if (chunk.min_time < until && chunk.max_time >= written_) add(i, analysis::time_range{written_, until});
+      if (chunk.min_time < until && chunk.max_time >= written_) add(i, time_range{written_, until});
     }
     written_ = until;
     made.flush();
   }
-  [[nodiscard]] bool ended() const { return written_ > analysis::time_range_of(*of_).end; }
-  [[nodiscard]] analysis::time_range whole() const { return analysis::time_range_of(*of_); }
+  [[nodiscard]] bool ended() const { return written_ > index::time_range_of(*of_).end; }
+  [[nodiscard]] time_range whole() const { return index::time_range_of(*of_); }
 
   recording made;
 
@@ -53,16 +53,16 @@ class growing_program {
     opened_ = trace::file::open(path).value();
     of_ = opened_->latest();
     for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, std::nullopt);
-    written_ = analysis::time_range_of(*of_).begin;
+    written_ = index::time_range_of(*of_).begin;
   }
 
   template <class Row>
   static constexpr bool has_no_time =
       trace::is_table(trace::type_of_row<Row>) || std::is_same_v<Row, trace::attribute_event> ||
       std::is_same_v<Row, trace::link_event>;
-  /// The rows of a chunk: those without a time, or those that begin in the range.
+  /// Adds rows of a chunk: without `range`, rows whose type has no time; otherwise rows that begin in `range`.
   template <class Row>
-  void add(std::size_t chunk, std::optional<analysis::time_range> range) {
+  void add(std::size_t chunk, std::optional<time_range> range) {
     if (has_no_time<Row> == range.has_value()) return;
     std::vector<Row> rows;
     ASSERT_TRUE(of_->read_into<Row>(chunk, rows));
@@ -72,7 +72,7 @@ class growing_program {
       made.writer().add(row);
     }
   }
-  void add(std::size_t chunk, std::optional<analysis::time_range> range) {
+  void add(std::size_t chunk, std::optional<time_range> range) {
     switch (of_->chunks()[chunk].type) {
 #define SLUICE_ADD(row, kind) \
   case trace::row_type::kind: \

@@ -10,20 +10,20 @@
 
 namespace sluice::testing {
 
-/// A recording in eight sections of 500 ns each, from 0 on.
+/// A recording in eight sections of 500 ns each, starting at 0.
 struct in_parts {
   in_parts() {
-    told.made.flush();
-    const indexed before(told.made.open());
+    reported.made.flush();
+    const indexed before(reported.made.open());
     std::vector<trace::section_row> sections;
     for (trace::time_ns begin = 0; begin < 4000; begin += 500) sections.push_back({begin, begin + 500, 0});
-    told.made.writer().add_summary<trace::section_row>(sections);
-    analysis::save_sections(before.index, *before.snapshot, sections, told.made.writer());
-    told.made.close();
-    store = analysis::section_reader::open(told.made.open()->latest(), {}).value();
+    reported.made.writer().add_summary<trace::section_row>(sections);
+    summary::save_sections(before.index, *before.snapshot, sections, reported.made.writer());
+    reported.made.close();
+    store = summary::section_reader::open(reported.made.open()->latest(), {}).value();
   }
-  query::random_recording told{11, false};
-  std::shared_ptr<const analysis::section_reader> store;
+  query::random_recording reported{11, false};
+  std::shared_ptr<const summary::section_reader> store;
 };
 
 }  // namespace sluice::testing

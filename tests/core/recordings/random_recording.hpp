@@ -10,7 +10,7 @@
 
 #include "tests/core/recordings/recording.hpp"
 
-/// Recordings of everything, told in random order.
+/// Recordings with rows of every kind, in random order.
 namespace sluice::query {
 
 using trace::time_ns;
@@ -274,7 +274,8 @@ class random_recording {
     }
   }
 
-  /// Events are lost; from then on what a checkpoint does not list is gone, unless some row frees it.
+  /// Adds a loss of events and then checkpoints. After a loss, a block that a checkpoint does not list is no longer
+  /// live, even if no row frees it.
   void tell_deaths_by_checkpoints() {
     auto lost = event<trace::loss_event>(at() / 2);
     lost.memory_events = 3;
@@ -296,7 +297,7 @@ class random_recording {
         row.alloc = block.id;
         live.push_back(row);
       }
-      about.blocks = live.size() + (one_in(6) ? 1 : 0);  // Some are cut short.
+      about.blocks = live.size() + (one_in(6) ? 1 : 0);  // Some lists are truncated.
       later(about);
       for (const trace::live_block_event& row : live) later(row);
     }
@@ -308,7 +309,7 @@ class random_recording {
     trace::alloc_event block;
     time_ns freed = 0;
   };
-  static constexpr time_ns latest = 1'000'000;  ///< Of a block that is never freed.
+  static constexpr time_ns latest = 1'000'000;  ///< The end time of a block that is never freed.
   std::vector<life> lives_;
   std::vector<std::function<void()>> rows_;
 };

@@ -12,7 +12,7 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// Traces made by hand, for tests.
+/// Synthetic traces for tests.
 namespace sluice::testing {
 
 using trace::time_ns;
@@ -21,7 +21,8 @@ inline constexpr time_ns ms = 1'000'000;
 inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
-/// A trace in a temporary file that goes away with this object. Rows get short ways to be added; `close` and `open` it.
+/// A trace in a temporary file, which the destructor deletes. Short functions add rows; `close` ends the trace, and
+/// `open` opens it for reading.
 class recording {
  public:
   explicit recording(std::size_t rows_per_chunk = 8192, bool simulated = false)
@@ -44,7 +45,7 @@ class recording {
   const std::string& path() const { return path_; }
   trace::string_id text(std::string_view words) { return writer_->intern(words); }
 
-  /// A process, a thread, an H200 with a link of 64 GB/s, a stream: all with id 1.
+  /// Adds a process, a thread, an H200 with a 64 GB/s link, and a stream, all with id 1.
   void standard_tables(bool ended = true) {
     trace::process_row process;
     process.id = trace::process_id{1};
@@ -164,14 +165,14 @@ class recording {
   std::unique_ptr<trace::file_writer> writer_;
 };
 
-/// All of a file's newest snapshot, taken in.
+/// An index of a file's whole newest snapshot.
 struct indexed {
   explicit indexed(const std::shared_ptr<trace::file>& file) : snapshot(file->latest()) {
     while (!index.absorb(*snapshot, 3)) {
     }
   }
   std::shared_ptr<const trace::snapshot> snapshot;
-  analysis::growing_index index;
+  index::growing_index index;
 };
 
 }  // namespace sluice::testing

@@ -8,12 +8,13 @@
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/replay/slow_allocator.hpp"
 
-/// Recordings of programs whose memory PyTorch's native allocator hands out, with the segments that it takes.
+/// Recordings of programs whose memory comes from a model of PyTorch's native allocator, with the segments that the
+/// model takes from the driver.
 namespace sluice::testing {
 
 class replayed_program {
  public:
-  /// Writes to `into`, which must outlive this. `limit`: bytes that may be reserved.
+  /// Writes to `into`, which must outlive this object. `limit`: maximum number of bytes in segments.
   explicit replayed_program(recording& into, std::uint64_t limit = replay::no_limit) : into_(into) {
     into_.standard_tables();
     allocator_.limit = limit;
@@ -27,7 +28,7 @@ class replayed_program {
     };
   }
 
-  /// Returns a number for `free`. `category`: a tag such as "weight"; empty: none.
+  /// Returns the block's number, for `free`. `category`: a tag such as "weight"; empty for no tag.
   std::uint32_t allocate(std::uint64_t bytes, std::string_view category = {}) {
     const auto number = static_cast<std::uint32_t>(blocks_.size());
     EXPECT_TRUE(allocator_.allocate(number, bytes, 0)) << "out of memory";
@@ -70,14 +71,15 @@ class replayed_program {
 
   recording& into_;
   replay::slow_allocator allocator_;
-  std::map<std::uint64_t, std::uint64_t> segments_;  ///< The driver's block, by address.
+  std::map<std::uint64_t, std::uint64_t> segments_;  ///< Id of each segment's driver block, by address.
   std::vector<std::uint64_t> blocks_;
   std::uint64_t last_ = 0;
   trace::event_id event_{};
   time_ns time_ = 0;
 };
 
-/// Sizes that grow with each step: the native allocator wants a new segment each time, and keeps the old ones.
+/// Allocates sizes that grow with each step: each time the native allocator needs a new segment, and it keeps the old
+/// segments.
 inline void grow_slowly(replayed_program& made, int steps) {
   const std::uint32_t kept = made.allocate(40 * mib, "weight");
   for (int step = 0; step < steps; ++step) {
@@ -89,9 +91,9 @@ inline void grow_slowly(replayed_program& made, int steps) {
   made.free(kept);
 }
 
-/// A training whose blocks follow a law: weights of 6 * 4 MiB; in each step an input of n * 128 KiB, 8 activations of
-/// 2 MiB + n * 128 KiB that live together, and then gradients of 6 * 4 MiB. With an n of 16, 32 or 64 the sizes asked for
-/// can be told from the recording.
+/// Runs a training whose block sizes follow a rule: weights of 6 * 4 MiB; in each step an input of n * 128 KiB, 8
+/// activations of 2 MiB + n * 128 KiB that are live together, and then gradients of 6 * 4 MiB. With an n of 16, 32 or
+/// 64 the requested sizes can be inferred from the recording.
 inline void train(replayed_program& made, std::uint64_t batch, int steps = 5) {
   const std::uint64_t sample = mib / 8;
   std::vector<std::uint32_t> weights;

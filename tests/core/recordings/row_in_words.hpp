@@ -8,7 +8,7 @@
 
 namespace sluice::testing {
 
-/// All values of a row, for comparison with those of another.
+/// All values of a row as text, for comparison with other rows.
 template <class Row>
 std::string in_words(const Row& row) {
   std::string words;

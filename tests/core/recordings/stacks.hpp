@@ -6,10 +6,10 @@
 
 #include "tests/core/recordings/recording.hpp"
 
-/// Call stacks in recordings made by hand.
+/// Call stacks in synthetic recordings.
 namespace sluice::testing {
 
-/// A frame; `file` is that of the source of Python, and the module of native code.
+/// A frame; `file` is the source file of a Python frame, or the module of native code.
 struct made_frame {
   trace::frame_kind kind = trace::frame_kind::python;
   std::string function;
@@ -23,7 +23,7 @@ inline made_frame native(std::string_view function, std::string_view module) {
   return {trace::frame_kind::native, std::string(function), std::string(module), 0};
 }
 
-/// Adds stacks to a recording. Equal frames and equal callers get equal ids, as a recorder's do.
+/// Adds stacks to a recording. Equal frames with equal callers share one id, as in a real recording.
 class stack_maker {
  public:
   explicit stack_maker(recording& into) : into_(into) {}

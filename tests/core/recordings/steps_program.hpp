@@ -4,9 +4,9 @@
 
 namespace sluice::testing {
 
-/// Writes a program of `steps` steps of 10 ms, the first at 10 ms. It keeps 100 MiB from `Net.__init__`, and in each step
-/// copies 4 MiB to the device, and holds `activation` bytes from `Block.forward` from 2 ms to 8 ms of the step. With
-/// `leak`, each step also keeps that many bytes from `Log.append`.
+/// Writes a program of `steps` steps of 10 ms, the first at 10 ms. `Net.__init__` allocates 100 MiB that are never
+/// freed. Each step copies 4 MiB to the device and holds `activation` bytes, allocated by `Block.forward`, from 2 ms to
+/// 8 ms after the start of the step. If `leak` is not 0, each step also leaks `leak` bytes, allocated by `Log.append`.
 inline void write_steps(recording& to, int steps, std::uint64_t activation, std::uint64_t leak = 0) {
   to.standard_tables();
   stack_maker stack(to);

@@ -5,10 +5,10 @@
 
 #include "tests/core/recordings/stacks.hpp"
 
-/// Programs on PyTorch that run out of memory, made by hand.
+/// Synthetic PyTorch programs that run out of memory.
 namespace sluice::testing {
 
-/// A program on PyTorch, written row by row: segments of the driver, blocks in them, kernels that use blocks.
+/// A PyTorch program, written row by row: driver segments, blocks in them, and kernels that use the blocks.
 class torch_program {
  public:
   explicit torch_program(recording& into, std::uint64_t device_bytes) : into_(into), stacks_(into) {
@@ -55,7 +55,7 @@ class torch_program {
     last_block_ = trace::event_id{into_.writer().add(row)};
     return raw(row.block);
   }
-  /// Says what the last block is for: "weight", "activation", ...
+  /// Tags the last block: "weight", "activation", ...
   void tag(std::string_view category) {
     auto row = into_.event<trace::attribute_event>(now_);
     row.target = last_block_;
@@ -74,7 +74,8 @@ class torch_program {
       into_.writer().add(row);
     }
   }
-  /// The driver refuses a segment, and PyTorch then the block.
+  /// PyTorch fails to allocate a block of `bytes`, because the driver refuses a segment of `segment` bytes. If
+  /// `driver` is false, only PyTorch's failure is recorded.
   void fail(std::uint64_t bytes, std::uint64_t segment, bool driver = true) {
     if (driver) refuse(segment, trace::layer::driver);
     refuse(bytes, trace::layer::framework);
@@ -115,10 +116,11 @@ class torch_program {
   trace::event_id last_block_{};
   std::uint64_t correlation_ = 0;
   std::uint64_t next_address_ = std::uint64_t{1} << 36;
-  std::vector<std::uint64_t> addresses_;  ///< Of block 1, 2, ...
+  std::vector<std::uint64_t> addresses_;  ///< Addresses of blocks 1, 2, ...
 };
 
-/// Three segments of 100 MiB on a GPU of 340 MiB: a model in use, a history that nothing reads any more, and 100 MiB more.
+/// Three segments of 100 MiB on a GPU of 340 MiB: a model in use, a history that is never read again, and a request for
+/// 100 MiB more.
 inline void write_history(recording& made, bool dead = true) {
   torch_program program(made, 340 * mib);
   const auto model = program.segment(100 * mib);
@@ -137,7 +139,8 @@ inline void write_history(recording& made, bool dead = true) {
   program.fail(90 * mib, 90 * mib);
 }
 
-/// Four segments of 60 MiB, each with only a block of 4 MiB in use. 100 MiB more find no hole, and no memory.
+/// Four segments of 60 MiB, each with only a block of 4 MiB in use. A request for 100 MiB more fits no
+/// hole and exceeds the memory that is left.
 inline void write_fragments(recording& made) {
   torch_program program(made, 340 * mib);
   std::vector<std::uint64_t> kept;

@@ -1,4 +1,4 @@
-// A program on the other side of pipes, as ssh is: what it complains of is said, and takes no room.
+// A program such as ssh on the other end of pipes: its error output is reported, and its length is limited.
 #include "core/remote/connection.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace sluice::remote {
 namespace {
 
-/// What is said of a program that never greets.
+/// The error for a program that never sends its greeting.
 error failure_of(const std::string& script, std::chrono::milliseconds most = std::chrono::seconds(20)) {
   const auto reached = connection::to_program({"/bin/sh", "-c", script}, "ssh://host/a", most, {});
   EXPECT_FALSE(reached);
@@ -32,7 +32,7 @@ TEST(connection, cuts_a_line_without_an_end_and_shows_no_control_characters) {
 TEST(connection, bears_complaints_without_an_end) {
   const error failed = failure_of("yes 'warning: and so on' >&2", std::chrono::milliseconds(500));
   EXPECT_EQ(failed.code, error_code::io);
-  EXPECT_EQ(failed.message.find("it does not answer (wa"), 0U) << failed.message;
+  EXPECT_EQ(failed.message.find("no reply (wa"), 0U) << failed.message;
 }
 
 TEST(connection, does_without_a_standard_error_that_its_program_closes) {

@@ -16,7 +16,7 @@
 
 namespace sluice::remote {
 
-/// A server that accepts one peer and says what the test wants.
+/// A server that accepts one client and sends arbitrary bytes to it.
 class false_server {
  public:
   explicit false_server(std::string path) : path_(std::move(path)) {
@@ -34,11 +34,11 @@ class false_server {
     if (peer_ >= 0) ::close(peer_);
     std::filesystem::remove(path_);
   }
-  /// Replies to each frame with what `reply` appends; ends the connection once that is false.
+  /// Replies to each frame with the bytes that `reply` appends; ends the connection once `reply` returns false.
   void run(std::function<bool(const frame&, std::vector<std::byte>&)> reply) {
     thread_ = std::thread([this, reply = std::move(reply)] {
       peer_ = ::accept(listening_, nullptr, nullptr);
-      frame_buffer came(most_request);
+      frame_buffer came(max_request);
       std::byte bytes[4096];
       for (bool goes_on = true; goes_on;) {
         const ssize_t got = ::recv(peer_, bytes, sizeof bytes, 0);
@@ -58,7 +58,7 @@ class false_server {
   static void send_all(int peer, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const ssize_t went = ::send(peer, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (went <= 0) return;  // The peer is gone.
+      if (went <= 0) return;  // The client has disconnected.
       bytes = bytes.subspan(static_cast<std::size_t>(went));
     }
   }

@@ -1,4 +1,4 @@
-// The frames of the protocol, cut out of streams that others send.
+// Extracts the protocol's frames from streams of untrusted bytes.
 #include "core/remote/frames.hpp"
 
 #include <gtest/gtest.h>

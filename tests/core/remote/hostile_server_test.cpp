@@ -1,4 +1,5 @@
-// Servers that lie about sizes, never end, or fail at length: a viewer's disk keeps its reserve, and what came is shown.
+// Servers that lie about sizes, never end, or fail at length: the viewer's disk keeps its reserve, and received data is
+// shown.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -31,7 +32,7 @@ using testing::ms;
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-/// The bytes that this process's files without a name have: their lengths, and what they take of the disk.
+/// The total length of this process's unnamed files, and the space that they take on disk.
 struct scratch_bytes {
   std::uint64_t length = 0;
   std::uint64_t on_disk = 0;
@@ -47,17 +48,17 @@ scratch_bytes scratch_of_this_process() {
   return sum;
 }
 
-/// Looks until the source says why no more comes.
+/// Polls the source until it reports why no more data arrives. Returns that text.
 std::string remark_of(trace::byte_source& source) {
   std::string said;
   EXPECT_TRUE(becomes([&] {
-    said = source.look().value().remark;
+    said = source.poll().value().remark;
     return !said.empty();
   }));
   return said;
 }
 
-/// A server that has a true recording of ten kernels, and lies about what is behind it.
+/// A server with a valid recording of ten kernels that lies about the data after it.
 class hostile_server : public ::testing::Test {
  protected:
   using lie = std::function<bool(const frame&, std::vector<std::byte>&)>;
@@ -71,7 +72,7 @@ class hostile_server : public ::testing::Test {
     true_bytes_.assign(bytes.begin(), bytes.end());
   }
 
-  /// Greets; then `said` replies.
+  /// Starts the server: it sends the greeting, then `said` makes the replies.
   void serve(lie said) {
     server_.reset();
     server_ = std::make_unique<false_server>(socket_);
@@ -86,7 +87,7 @@ class hostile_server : public ::testing::Test {
     put_frame(out, frame_kind::extent, asked.id, bytes_of(there));
   }
 
-  /// What is asked for, up to `end`: the recording, then zeros.
+  /// Sends the requested bytes up to `end`: the recording, then zeros.
   void send_bytes(const frame& asked, std::vector<std::byte>& out, std::uint64_t end) const {
     const read_message wanted = message_in<read_message>(asked.payload).value();
     const std::uint64_t last = std::min(end, wanted.offset + wanted.bytes);
@@ -96,7 +97,7 @@ class hostile_server : public ::testing::Test {
     put_frame(out, frame_kind::bytes, asked.id, some);
   }
 
-  /// Says that `declared` bytes are there, and sends `end` of them.
+  /// Starts a server that declares `declared` bytes and sends `end` of them.
   void serve_size(std::uint64_t declared, std::uint64_t end) {
     serve([=, this](const frame& asked, std::vector<std::byte>& out) {
       if (asked.kind == frame_kind::look) say_extent(asked, out, {1, 1, declared, 1});
@@ -105,10 +106,10 @@ class hostile_server : public ::testing::Test {
     });
   }
 
-  /// What a body of `in_own_process` returns if it cannot do its work here.
+  /// The text that the body of `in_own_process` returns if it cannot run here.
   static constexpr const char* skipped = "skipped: no mounts of one's own here";
 
-  /// Runs `body` in a process of its own, in which it may change limits and mounts. It returns its complaint.
+  /// Runs `body` in a child process, in which it may change limits and mounts. Returns its error text.
   void in_own_process(const std::function<std::string()>& body) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
@@ -127,8 +128,8 @@ class hostile_server : public ::testing::Test {
 
   testing::recording recorded_;
   std::vector<std::byte> true_bytes_;
-  std::atomic<std::uint64_t> count_{0};  ///< Of what a lie counts.
-  std::atomic<bool> now_{false};         ///< What it waits for, or that it has happened.
+  std::atomic<std::uint64_t> count_{0};  ///< Counter for the server's lie.
+  std::atomic<bool> now_{false};         ///< True once the event that the server awaits has happened.
   const std::string socket_ = recorded_.path() + ".live";
   std::unique_ptr<false_server> server_;
 };
@@ -165,26 +166,25 @@ TEST_F(hostile_server, sizes_that_grow_and_shrink_take_what_is_there_at_a_time) 
     if (asked.kind == frame_kind::read) send_bytes(asked, out, true_bytes_.size() + 3 * mib);
     return true;
   });
-  const auto live = follow_live(socket_, "live", {}, {.most_bytes = 5 * mib});
+  const auto live = follow_live(socket_, "live", {}, {.max_bytes = 5 * mib});
   ASSERT_TRUE(live) << live.error().to_string();
   EXPECT_TRUE(becomes([&] {
     EXPECT_LE(scratch_of_this_process().length - before.length, true_bytes_.size() + 3 * mib);
     return count_ > 50;
   })) << "what was cut is given back, so that the limit does not end it";
-  EXPECT_EQ(live->source->look().value().remark, "");
+  EXPECT_EQ(live->source->poll().value().remark, "");
 }
 
 TEST_F(hostile_server, an_endless_recording_ends_at_the_limit_and_what_came_is_shown) {
   const scratch_bytes before = scratch_of_this_process();
   serve_size(~std::uint64_t{0} >> 1, ~std::uint64_t{0});
-  const auto live = follow_live(socket_, "live", {}, {.most_bytes = 3 * mib});
+  const auto live = follow_live(socket_, "live", {}, {.max_bytes = 3 * mib});
   ASSERT_TRUE(live) << live.error().to_string();
   const std::string said = remark_of(*live->source);
   EXPECT_EQ(said,
-            "the copy would be larger than 3.00 MiB: what was recorded until then is shown; open the recording's own "
-            "file");
-  EXPECT_EQ(live->source->look().value().remark, "") << "once";
-  EXPECT_FALSE(live->source->look().value().growing);
+            "the copy would be larger than 3.00 MiB: showing the recording up to then; open the recording's own file");
+  EXPECT_EQ(live->source->poll().value().remark, "") << "once";
+  EXPECT_FALSE(live->source->poll().value().growing);
   EXPECT_EQ(scratch_of_this_process().length - before.length, 3 * mib);
   const auto file = trace::file::open(live->source, {});
   ASSERT_TRUE(file) << file.error().to_string();
@@ -200,9 +200,9 @@ TEST_F(hostile_server, files_that_replace_one_another_without_end_share_the_limi
     if (asked.kind == frame_kind::read) send_bytes(asked, out, 2 * mib);
     return true;
   });
-  const auto live = follow_live(socket_, "live", {}, {.most_bytes = 3 * mib});
+  const auto live = follow_live(socket_, "live", {}, {.max_bytes = 3 * mib});
   ASSERT_TRUE(live) << live.error().to_string();
-  // The first is kept, for it is shown, and the second has no room beside it.
+  // The first recording is kept because it is shown, and there is no space for the second.
   EXPECT_NE(remark_of(*live->source).find("larger than 3.00 MiB"), std::string::npos);
   EXPECT_LE(scratch_of_this_process().length - before.length, 3 * mib);
   EXPECT_EQ(live->source->successor().value(), nullptr);
@@ -224,12 +224,12 @@ TEST_F(hostile_server, that_sends_a_byte_a_time_is_shown_as_far_as_it_came_and_c
   serve([&](const frame& asked, std::vector<std::byte>& out) {
     if (asked.kind == frame_kind::look) say_extent(asked, out, {1, 1, ~std::uint64_t{0} >> 1, 1});
     if (asked.kind == frame_kind::read && count_ < true_bytes_.size()) send_bytes(asked, out, ++count_);
-    return true;  // Behind the recording, it does not reply any more.
+    return true;  // The server does not reply to requests for bytes after the recording.
   });
   const auto live = follow_live(socket_, "live");
   ASSERT_TRUE(live) << live.error().to_string();
   EXPECT_TRUE(becomes([&] { return count_ == true_bytes_.size(); }));
-  EXPECT_TRUE(live->source->look().value().growing);
+  EXPECT_TRUE(live->source->poll().value().growing);
 }
 
 TEST_F(hostile_server, a_failure_is_cut_at_a_line) {
@@ -251,7 +251,7 @@ TEST_F(hostile_server, a_failure_is_cut_at_a_line) {
   EXPECT_LT(said.size(), 1100U);
   EXPECT_EQ(said.find_first_of("\x1b\x07\n"), std::string::npos);
   EXPECT_EQ(said.find("no\\x1b[2J\\x07"), 0U) << said.substr(0, 80);
-  EXPECT_TRUE(said.ends_with("...: what was recorded until then is shown")) << said;
+  EXPECT_TRUE(said.ends_with("...: showing the recording up to then")) << said;
 }
 
 TEST_F(hostile_server, leaves_a_twentieth_of_a_small_disk) {
@@ -272,7 +272,7 @@ TEST_F(hostile_server, leaves_a_twentieth_of_a_small_disk) {
       const auto live = follow_live(socket_, "live");
       if (!live) return live.error().to_string();
       const std::string said = remark_of(*live->source);
-      if (said.find("left, of which 1.00 MiB stay free: what was recorded until then is shown") == std::string::npos)
+      if (said.find("left, of which 1.00 MiB are reserved: showing the recording up to then") == std::string::npos)
         complaint += "it says: " + said + "\n";
       struct statvfs now {};
       ::statvfs(disk.c_str(), &now);
@@ -297,19 +297,18 @@ TEST_F(hostile_server, a_limit_on_file_sizes_is_a_full_disk) {
     const auto live = follow_live(socket_, "live");
     if (!live) return live.error().to_string();
     const std::string said = remark_of(*live->source);
-    if (said.find("cannot keep what comes in a scratch file: File too large: what was recorded until then is shown") !=
-        0)
+    if (said.find("cannot write to a scratch file: File too large: showing the recording up to then") != 0)
       return "it says: " + said;
     const auto file = trace::file::open(live->source, {});
     if (!file || kernels_in(*(*file)->latest()) != 10) return "what came is not shown";
-    if (live->source->look()->bytes != 2 * mib + 5) return "not all that came is kept";
+    if (live->source->poll()->bytes != 2 * mib + 5) return "not all that came is kept";
     return {};
   });
 }
 
 TEST(copy_room, takes_back_what_is_given_back) {
   const int some = ::open("/dev/shm", O_PATH | O_DIRECTORY);
-  copy_room room({.most_bytes = 100, .most_reserve = 0});
+  copy_room room({.max_bytes = 100, .max_reserve = 0});
   EXPECT_TRUE(room.take(some, 60));
   EXPECT_EQ(room.take(some, 41).error().code, error_code::no_space);
   EXPECT_FALSE(room.take(some, ~std::uint64_t{0}));
@@ -317,8 +316,8 @@ TEST(copy_room, takes_back_what_is_given_back) {
   EXPECT_FALSE(room.take(some, 1));
   room.give_back(60);
   EXPECT_TRUE(room.take(some, 60));
-  copy_room strict({.most_bytes = ~std::uint64_t{0}});
-  EXPECT_EQ(strict.take(some, ~std::uint64_t{0} >> 1).error().code, error_code::no_space) << "no disk has that";
+  copy_room strict({.max_bytes = ~std::uint64_t{0}});
+  EXPECT_EQ(strict.take(some, ~std::uint64_t{0} >> 1).error().code, error_code::no_space) << "no disk is that large";
   ::close(some);
 }
 

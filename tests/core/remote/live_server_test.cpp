@@ -1,4 +1,4 @@
-// A server of a growing recording, and peers that behave badly.
+// A server of a growing recording, and clients that misbehave.
 #include "core/remote/live_server.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using testing::ms;
 
 class live_server_test : public ::testing::Test {
  protected:
-  /// Deadlines that a test can wait for.
+  /// Limits with deadlines that are short enough for a test.
   static server_limits short_limits() {
     return {.connections = 3,
             .greeting = milliseconds(200),
@@ -34,14 +34,14 @@ class live_server_test : public ::testing::Test {
     ASSERT_TRUE(made) << made.error().to_string();
     server_ = std::move(*made);
   }
-  /// Makes the recording so large that no socket holds it.
+  /// Makes the recording larger than any socket buffer.
   void write_megabytes() {
     std::ofstream more(recorded_.path(), std::ios::binary | std::ios::app);
     more << std::string(std::size_t{8} << 20, 'x');
   }
   void TearDown() override {
     server_.reset();
-    EXPECT_FALSE(fs::exists(socket_)) << "the socket goes with the server";
+    EXPECT_FALSE(fs::exists(socket_)) << "the server removes its socket";
   }
 
   testing::recording recorded_;
@@ -86,16 +86,16 @@ TEST_F(live_server_test, reads_behind_the_end_and_of_absent_files_are_answered_a
   ASSERT_TRUE(peer.next());
   peer.send(frame_kind::read, read_message{1, std::uint64_t{1} << 62, 100, 0});
   EXPECT_TRUE(peer.next().value().payload.empty());
-  peer.send(frame_kind::read, read_message{1, ~std::uint64_t{0}, most_read, 0});
+  peer.send(frame_kind::read, read_message{1, ~std::uint64_t{0}, max_read, 0});
   EXPECT_TRUE(peer.next().value().payload.empty());
   peer.send(frame_kind::read, read_message{5, 0, 100, 0});
   EXPECT_EQ(peer.next().value().kind, frame_kind::failure);
-  peer.send(frame_kind::read, read_message{1, 0, most_read + 1, 0});
+  peer.send(frame_kind::read, read_message{1, 0, max_read + 1, 0});
   EXPECT_EQ(peer.next().value().kind, frame_kind::failure);
   peer.send(frame_kind::look, look_message{77});
   EXPECT_EQ(peer.next().value().kind, frame_kind::failure);
   peer.send(frame_kind::look, look_message{});
-  EXPECT_EQ(peer.next().value().kind, frame_kind::extent) << "the connection goes on";
+  EXPECT_EQ(peer.next().value().kind, frame_kind::extent) << "the connection stays open";
 }
 
 TEST_F(live_server_test, cuts_off_who_says_nothing) {
@@ -126,7 +126,7 @@ TEST_F(live_server_test, cuts_off_who_asks_and_takes_nothing) {
   const raw_peer stuck(socket_);
   stuck.greet();
   stuck.send(frame_kind::look, look_message{});
-  for (int i = 0; i < 8; ++i) stuck.send(frame_kind::read, read_message{1, 0, most_read, 0});
+  for (int i = 0; i < 8; ++i) stuck.send(frame_kind::read, read_message{1, 0, max_read, 0});
   EXPECT_TRUE(stuck.is_cut_off_within(5'000));
 }
 
@@ -136,7 +136,7 @@ TEST_F(live_server_test, serves_others_while_a_peer_takes_nothing) {
   const raw_peer stuck(socket_);
   stuck.greet();
   stuck.send(frame_kind::look, look_message{});
-  for (int i = 0; i < 8; ++i) stuck.send(frame_kind::read, read_message{1, 0, most_read, 0});
+  for (int i = 0; i < 8; ++i) stuck.send(frame_kind::read, read_message{1, 0, max_read, 0});
   raw_peer other(socket_);
   other.greet();
   ASSERT_TRUE(other.next());
@@ -191,7 +191,7 @@ TEST_F(live_server_test, the_end_waits_for_who_reads_and_not_for_who_does_not) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(150));
   idle.send(frame_kind::look, look_message{});
   ASSERT_TRUE(idle.next());
-  idle.send(frame_kind::read, read_message{1, 0, most_read, 0});
+  idle.send(frame_kind::read, read_message{1, 0, max_read, 0});
   ASSERT_TRUE(idle.next());
   const auto again = std::chrono::steady_clock::now();
   server_->finish(milliseconds(20'000));

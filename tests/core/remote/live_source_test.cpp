@@ -1,4 +1,4 @@
-// A recording that is watched through a socket while it is written.
+// A recording watched through a socket while it is written.
 #include "core/remote/live_source.hpp"
 
 #include <fcntl.h>
@@ -79,7 +79,7 @@ TEST_F(live_source_test, what_came_stays_when_the_connection_breaks_and_one_mess
   EXPECT_FALSE(file->latest()->complete());
   EXPECT_EQ(kernels_in(*file->latest()), 100U);
   ASSERT_EQ(file->latest()->warnings().size(), 1U);
-  EXPECT_NE(file->latest()->warnings()[0].find("what was recorded until then is shown"), std::string::npos);
+  EXPECT_NE(file->latest()->warnings()[0].find("showing the recording up to then"), std::string::npos);
   EXPECT_FALSE(file->refresh().value());
 }
 
@@ -134,7 +134,7 @@ TEST(live_source, a_server_that_lies_is_left_and_does_no_harm) {
         if (lie == 0) made.bytes = ~std::uint64_t{0};
         if (lie == 1) made.growing = 17;
         put_frame(out, frame_kind::extent, asked.id, bytes_of(made));
-      } else if (lie == 2) {  // More than was asked for.
+      } else if (lie == 2) {  // Sends more bytes than were requested.
         put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(2'000));
       } else {
         put_frame(out, frame_kind::extent, asked.id, bytes_of(extent_message{}));

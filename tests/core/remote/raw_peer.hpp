@@ -13,7 +13,7 @@
 
 namespace sluice::remote {
 
-/// A peer of a server that sends whatever a test wants.
+/// A client that sends arbitrary bytes to a server.
 class raw_peer {
  public:
   explicit raw_peer(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -36,7 +36,7 @@ class raw_peer {
   }
   void greet() const { send(frame_kind::hello, hello_message{}); }
 
-  /// The next frame; none: the connection has ended, or nothing came for five seconds.
+  /// Receives the next frame. Returns nothing if the connection has ended or no data arrived for five seconds.
   [[nodiscard]] std::optional<frame> next() {
     for (;;) {
       auto made = buffer_.next();
@@ -48,7 +48,7 @@ class raw_peer {
       buffer_.add(std::span(bytes).first(static_cast<std::size_t>(got)));
     }
   }
-  /// True if the server ends the connection within so many milliseconds. What comes before is not looked at.
+  /// Returns true if the server ends the connection within `milliseconds`. Discards data that arrives before.
   [[nodiscard]] bool ends_within(int milliseconds) const {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
     std::byte bytes[65536];
@@ -57,7 +57,7 @@ class raw_peer {
     }
     return false;
   }
-  /// True if the server has ended the connection, without taking anything.
+  /// Returns true if the server ends the connection within `milliseconds`. Leaves data that arrives before unread.
   [[nodiscard]] bool is_cut_off_within(int milliseconds) const {
     pollfd watched{socket_, POLLRDHUP, 0};
     return ::poll(&watched, 1, milliseconds) == 1;
@@ -70,7 +70,7 @@ class raw_peer {
   }
   const int socket_;
   bool connected_ = false;
-  frame_buffer buffer_{most_reply};
+  frame_buffer buffer_{max_reply};
 };
 
 }  // namespace sluice::remote

@@ -1,4 +1,4 @@
-// Addresses of recordings on other machines, and what ssh is started with.
+// Addresses of recordings on other machines, and the arguments that ssh is started with.
 #include "core/remote/ssh_address.hpp"
 
 #include <gmock/gmock.h>

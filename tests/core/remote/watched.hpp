@@ -12,10 +12,10 @@
 
 #include "core/trace/file/reader.hpp"
 
-/// What tests of recordings that another process sends look at.
+/// Helpers for tests of recordings that another process sends.
 namespace sluice::remote {
 
-/// True once `condition` holds; false if it does not within 20 s.
+/// Waits until `condition` holds. Returns false if it does not hold within 20 s.
 inline bool becomes(const std::function<bool()>& condition) {
   for (int i = 0; i < 1000; ++i) {
     if (condition()) return true;

@@ -12,7 +12,8 @@
 namespace sluice::replay {
 namespace {
 
-/// Blocks of random sizes from one or more arenas, freed at random; sometimes the cache is emptied.
+/// Requests for blocks of random sizes in one or more arenas, freed at random. `empties`: the share of requests before
+/// which the program empties the cache.
 allocator_requests random_requests(unsigned seed, std::size_t count, std::uint16_t arenas, double empties = 0.002) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> power(8, 26);
@@ -64,7 +65,7 @@ TEST(allocator_model, places_each_block_where_a_slow_reference_does) {
       }
       ASSERT_EQ(model.reserved(), slow.reserved);
     }
-    EXPECT_EQ(model.figures().peak_reserved, slow.peak);
+    EXPECT_EQ(model.metrics().peak_reserved, slow.peak);
   }
 }
 
@@ -79,7 +80,7 @@ TEST(allocator_model, keeps_live_blocks_apart_under_each_policy) {
         of.limit_inferred = true;
       }
       allocator_model model(of, rules_for(by, of));
-      std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> live;  // Ends, by pool and address.
+      std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> live;  // Ends of ranges, by pool and address.
       std::map<std::uint32_t, std::pair<std::uint32_t, std::uint64_t>> begins;
       std::uint64_t sum = 0;
       for (const request& each : of.requests) {
@@ -115,7 +116,7 @@ TEST(allocator_model, keeps_live_blocks_apart_under_each_policy) {
           ASSERT_LE(model.reserved(), of.limit) << by.text;
         }
       }
-      EXPECT_EQ(replay_policy(of, by), replay_policy(of, by)) << by.text << ": the same requests, the same figures";
+      EXPECT_EQ(replay_policy(of, by), replay_policy(of, by)) << by.text << ": the same requests, the same metrics";
     }
   }
 }
@@ -123,10 +124,10 @@ TEST(allocator_model, keeps_live_blocks_apart_under_each_policy) {
 TEST(allocator_model, maps_pages_of_expandable_segments) {
   const policy by = *parse_policy("expandable_segments:True");
   const allocator_requests of = requests_for({15 * mib, 15 * mib, 100, 50 * mib});
-  const auto figures = replay_policy(of, by);
-  EXPECT_EQ(figures.peak_reserved, (80 + 2) * mib) << "20 MiB pages for 80 MiB, and 2 MiB for the small one";
-  EXPECT_EQ(figures.segments, 2U);
-  EXPECT_EQ(figures.largest_hole, 2 * mib - 512);
+  const auto metrics = replay_policy(of, by);
+  EXPECT_EQ(metrics.peak_reserved, (80 + 2) * mib) << "20 MiB pages for 80 MiB, and 2 MiB for the small one";
+  EXPECT_EQ(metrics.segments, 2U);
+  EXPECT_EQ(metrics.largest_hole, 2 * mib - 512);
   const auto native = replay_policy(of, *parse_policy("native"));
   EXPECT_EQ(native.peak_reserved, (16 + 16 + 2 + 50) * mib);
   EXPECT_EQ(native.segments, 4U);
@@ -153,7 +154,7 @@ TEST(allocator_model, does_not_split_oversize_blocks) {
   of.limit = 300 * mib;
   const auto limited = replay_policy(of, *parse_policy("max_split_size_mb:128"));
   EXPECT_EQ(limited.peak_reserved, 300 * mib);
-  EXPECT_EQ(limited.failures, 0U) << "the oversize block is given back first";
+  EXPECT_EQ(limited.failures, 0U) << "the oversize block is released first";
   EXPECT_EQ(limited.retries, 0U);
 }
 
@@ -161,10 +162,10 @@ TEST(allocator_model, empties_its_cache_at_the_limit_and_then_fails) {
   allocator_requests of = requests_for({100 * mib, 150 * mib, 150 * mib});
   of.requests.insert(of.requests.begin() + 1, {0, 0, 0, request_kind::free});
   of.limit = 200 * mib;
-  const auto figures = replay_policy(of, *parse_policy("native"));
-  EXPECT_EQ(figures.retries, 2U);
-  EXPECT_EQ(figures.failures, 1U);
-  EXPECT_EQ(figures.peak_reserved, 150 * mib);
+  const auto metrics = replay_policy(of, *parse_policy("native"));
+  EXPECT_EQ(metrics.retries, 2U);
+  EXPECT_EQ(metrics.failures, 1U);
+  EXPECT_EQ(metrics.peak_reserved, 150 * mib);
 }
 
 TEST(allocator_model, collects_old_blocks_above_the_threshold_of_a_limit_that_was_set) {
@@ -173,7 +174,7 @@ TEST(allocator_model, collects_old_blocks_above_the_threshold_of_a_limit_that_wa
   of.requests.insert(of.requests.begin() + 1, {0, 0, 0, request_kind::free});
   of.limit = 200 * mib;
   const policy by = *parse_policy("garbage_collection_threshold:0.1");
-  EXPECT_EQ(replay_policy(of, by).peak_reserved, 186 * mib) << "the device's memory is no limit that was set";
+  EXPECT_EQ(replay_policy(of, by).peak_reserved, 186 * mib) << "the device's memory is not a configured limit";
   of.limit_inferred = true;
   EXPECT_LT(replay_policy(of, by).peak_reserved, 186 * mib);
 }
@@ -192,7 +193,7 @@ TEST(allocator_model, keeps_the_memory_of_graphs) {
 
 // --- a program that empties the cache -------------------------------------------------------------------------------
 
-/// Requests 10 ns apart, with a step before every 200th. Blocks of the second arena are of a graph.
+/// Requests 10 ns apart, with a step before every 200th. Blocks of the second arena belong to a graph.
 allocator_requests requests_in_steps(unsigned seed) {
   allocator_requests made = random_requests(seed, 2000, 2, 0);
   made.private_arenas = {false, true};
@@ -203,7 +204,7 @@ allocator_requests requests_in_steps(unsigned seed) {
   return made;
 }
 
-/// The same requests, of a program that calls empty_cache before each of `positions`.
+/// The requests of `of`, from a program that calls empty_cache before each request in `positions`.
 allocator_requests with_calls(const allocator_requests& of, const std::vector<std::size_t>& positions) {
   allocator_requests made = of;
   made.requests.clear();
@@ -266,7 +267,7 @@ TEST(empty_cache, knows_the_steps_of_its_process_and_the_failures_on_its_device)
   of[0].process = of[1].process = trace::process_id{1};
   of[0].device = trace::device_id{1};
   of[1].device = trace::device_id{2};
-  std::map<trace::process_id, analysis::step_list> steps;
+  std::map<trace::process_id, index::step_list> steps;
   steps[trace::process_id{1}].steps = {{.span = {10, 20}}, {.span = {20, 30}}};
   steps[trace::process_id{2}].steps = {{.span = {5, 6}}};
   std::vector<trace::alloc_failed_event> failed(1);

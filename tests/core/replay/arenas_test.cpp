@@ -14,7 +14,7 @@
 namespace sluice::replay {
 namespace {
 
-/// Events of an allocator, written down by hand.
+/// Synthetic events of an allocator.
 class stream {
  public:
   std::uint32_t segment(std::uint64_t address, std::uint64_t bytes, bool mapped = false, std::uint64_t key = 0) {
@@ -55,7 +55,7 @@ TEST(arenas, forget_the_blocks_of_a_segment_that_was_given_back) {
   for (const explanation by : {explanation::arenas, explanation::delays}) {
     const inferred_arenas found = infer_arenas(all.made, by);
     EXPECT_EQ(found.free_at, (std::vector<std::uint32_t>{no_delay, no_delay})) << "no other block was free instead";
-    EXPECT_EQ(found.least_asked[block], 19 * mib) << "the segment was free as a whole";
+    EXPECT_EQ(found.min_asked[block], 19 * mib) << "the segment was free as a whole";
     EXPECT_EQ(found.peak_reserved, 20 * mib);
     EXPECT_EQ(found.driver_calls, 3U);
     EXPECT_EQ(found.count, 1U);
@@ -92,11 +92,11 @@ TEST(arenas, ignore_what_a_block_or_segment_has_behind_it) {
   EXPECT_EQ(found.driver_calls, 2U);
 }
 
-/// Random events of an allocator that takes, cuts and gives back segments at few addresses, so that they come again.
+/// Random events of an allocator that takes, splits and releases segments at few addresses, so that addresses repeat.
 class random_stream {
  public:
   explicit random_stream(std::uint64_t seed) : random_(seed) {
-    // At the end of all addresses, too: nothing may be added up beyond it.
+    // Includes the end of the address space: sums must not overflow.
     base_ = seed % 5 == 4 ? no_limit - 40 * mib : (seed % 3) * mib;
   }
 
@@ -142,7 +142,7 @@ class random_stream {
 
   void give_back() {
     const std::size_t which = below(taken_.size());
-    if (!taken_[which].live.empty()) {  // Empty it first, so that segments come and go.
+    if (!taken_[which].live.empty()) {  // Frees its blocks first, so that segments are released and taken again.
       if (below(2) == 0) free(taken_[which]);
       return;
     }
@@ -150,7 +150,7 @@ class random_stream {
     taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(which));
   }
 
-  /// At the first free address of the segment, now and then behind it.
+  /// Allocates a block at the first free address of the segment, or sometimes after that address.
   void allocate(taken_segment& in) {
     const recorded_segment of = all_.made.segments[in.at];
     const std::uint64_t most = of.bytes <= 2 * mib ? mib : of.bytes;
@@ -178,7 +178,7 @@ class random_stream {
   stream all_;
 };
 
-/// Makes a stream contradict itself: events that are missing, come twice or too early, and other sizes and places.
+/// Makes a stream contradict itself: events that are missing, repeated or too early, and wrong sizes and addresses.
 void contradict(recorded_events& in, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::size_t most) { return random() % most; };
@@ -228,7 +228,7 @@ void expect_as_reference(const recorded_events& of, const std::string& what) {
     const inferred_arenas found = infer_arenas(of, by);
     const inferred_arenas slow = slow_arenas(of, by).infer();
     ASSERT_EQ(found.free_at, slow.free_at);
-    ASSERT_EQ(found.least_asked, slow.least_asked);
+    ASSERT_EQ(found.min_asked, slow.min_asked);
     ASSERT_EQ(found.of_segment, slow.of_segment);
     ASSERT_EQ(found.count, slow.count);
     ASSERT_TRUE(std::equal(found.emptyings.begin(), found.emptyings.end(), slow.emptyings.begin(), slow.emptyings.end(),

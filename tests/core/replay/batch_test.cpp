@@ -9,7 +9,7 @@
 namespace sluice::replay {
 namespace {
 
-using analysis::category;
+using index::category;
 
 /// The requests of a recorded training.
 struct recorded_training {
@@ -59,7 +59,7 @@ TEST(batch, one_recording_has_an_assumed_law) {
   EXPECT_FALSE(law.fitted);
   EXPECT_DOUBLE_EQ(law.bytes(category::gradient, 32), 24.0 * mib);
   EXPECT_DOUBLE_EQ(law.bytes(category::activation, 32), 2 * 8 * 4.0 * mib)
-      << "proportional: the part that stays is not seen";
+      << "proportional: the constant part is not detected";
 }
 
 TEST(batch, bytes_that_shrink_count_as_constant) {

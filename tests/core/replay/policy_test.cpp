@@ -69,7 +69,7 @@ TEST(block_size, rounds_as_the_allocator_does) {
   EXPECT_EQ(block_size(fourths, 65 * mib), 80 * mib);
   EXPECT_LT(block_size(native, ~std::uint64_t{0}), std::uint64_t{1} << 50) << "no address space is too small";
   const policy sluice = *parse_policy("sluice");
-  EXPECT_EQ(block_size(sluice, 65 * mib), 72 * mib) << "eight sizes a power of two";
+  EXPECT_EQ(block_size(sluice, 65 * mib), 72 * mib) << "eight sizes per power of two";
   EXPECT_EQ(segment_size(mib), 2 * mib);
   EXPECT_EQ(segment_size(mib + 512), 20 * mib);
   EXPECT_EQ(segment_size(21 * mib), 22 * mib);

@@ -20,7 +20,7 @@ namespace {
 
 using testing::indexed;
 
-/// What a capture would record of a program with a native allocator.
+/// The events that a capture would record for a program with a native allocator.
 class program {
  public:
   program() {
@@ -34,7 +34,7 @@ class program {
     };
   }
 
-  /// False: out of memory.
+  /// Returns false if memory is exhausted.
   bool allocate(std::uint64_t bytes, std::uint16_t arena) {
     const auto block = static_cast<std::uint32_t>(ids_.size());
     const bool fits = allocator_.allocate(block, bytes, arena);
@@ -48,7 +48,7 @@ class program {
     request_free(block);
     allocator_.free(block);
   }
-  /// As a free of a block that another stream still uses: the allocator waits with `complete_free`.
+  /// Frees a block that another stream still uses: the allocator delays `complete_free`.
   void request_free(std::uint32_t block) {
     if (ids_[block] != 0) add_free(trace::layer::framework, ids_[block]);
   }
@@ -89,17 +89,17 @@ class program {
     memory_.add(row);
   }
   slow_allocator allocator_;
-  analysis::memory_use memory_;
+  index::memory_use memory_;
   trace::tables tables_;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> segments_;  ///< Bytes and id, by address.
-  std::vector<std::uint64_t> ids_;                                             ///< Of each block; 0: it has none.
+  std::vector<std::uint64_t> ids_;                                             ///< Id of each block; 0 if it has none.
   std::uint64_t given_back_ = 0;
   std::uint64_t last_ = 0;
   std::uint64_t event_ = 0;
   trace::time_ns time_ = 0;
 };
 
-/// Random blocks from streams in turn; `between` is called now and then.
+/// Allocates and frees random blocks on each stream in turn; calls `between` at random.
 void run_randomly(program& made, unsigned seed, std::uint16_t arenas, const std::function<void(int)>& between) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> power(9, 26);
@@ -119,7 +119,7 @@ void run_randomly(program& made, unsigned seed, std::uint16_t arenas, const std:
 }
 
 void expect_replays_exactly(program& made, const allocator_requests& of, const std::string& what) {
-  const replay_figures native = replay_policy(of, *parse_policy("native"));
+  const replay_metrics native = replay_policy(of, *parse_policy("native"));
   const auto error = error_of(of, native);
   ASSERT_TRUE(error.has_value()) << what;
   EXPECT_TRUE(error->exact()) << what << ": " << error->peak_reserved << " bytes, " << error->segments << " segments, "
@@ -135,7 +135,7 @@ TEST(requests, replay_as_recorded_although_streams_are_not) {
     const allocator_requests of = made.requests();
     expect_replays_exactly(made, of, "seed " + std::to_string(seed));
     if (arenas == 1) {
-      EXPECT_EQ(of.arenas, 2U) << "one for each class of size";
+      EXPECT_EQ(of.arenas, 2U) << "one for each size class";
     } else {
       EXPECT_GT(of.arenas, 2U);
     }
@@ -206,20 +206,20 @@ std::vector<std::uint64_t> asked(const allocator_requests& of) {
 
 TEST(requests, guess_the_size_asked_for_of_blocks_that_could_not_be_split) {
   program odd;
-  ASSERT_TRUE(odd.allocate(29 * mib + 512 * 1024 + 512, 0));  // A segment of 30 MiB, and nothing is split off.
-  ASSERT_TRUE(odd.allocate(3 * mib + 512, 0));                // Split off 20 MiB: exact.
+  ASSERT_TRUE(odd.allocate(29 * mib + 512 * 1024 + 512, 0));  // Takes a whole segment of 30 MiB.
+  ASSERT_TRUE(odd.allocate(3 * mib + 512, 0));                // Split off a segment of 20 MiB, so its size is exact.
   EXPECT_EQ(asked(odd.requests()), (std::vector<std::uint64_t>{29 * mib + mib / 2, 3 * mib + 512}));
   program round;
   ASSERT_TRUE(round.allocate(30 * mib, 0));
   ASSERT_TRUE(round.allocate(4 * mib, 0));
-  EXPECT_EQ(asked(round.requests()), (std::vector<std::uint64_t>{30 * mib, 4 * mib})) << "sizes are round here";
+  EXPECT_EQ(asked(round.requests()), (std::vector<std::uint64_t>{30 * mib, 4 * mib})) << "sizes are rounded here";
 }
 
-/// Expandable segments: address spaces of which a program maps a piece at a time.
+/// Expandable segments: a program maps parts of an address range one at a time.
 TEST(requests, count_each_mapped_piece_of_several_spaces) {
   constexpr std::uint64_t first_space = std::uint64_t{1} << 40, second_space = std::uint64_t{2} << 40;
   constexpr std::uint64_t pieces = 8;
-  analysis::memory_use memory;
+  index::memory_use memory;
   std::uint64_t last = 0;
   const auto add = [&](trace::layer layer, trace::memory_kind kind, std::uint64_t address, std::uint64_t bytes,
                        std::uint64_t parent = 0) {
@@ -242,7 +242,7 @@ TEST(requests, count_each_mapped_piece_of_several_spaces) {
     const std::uint64_t piece = add(trace::layer::driver, trace::memory_kind::mapping, space, 2 * mib);
     add(trace::layer::framework, trace::memory_kind::device, space, 512, piece);
   }
-  // No block begins in these.
+  // No block starts in these mappings.
   for (const std::uint64_t space : {first_space, second_space})
     for (std::uint64_t i = 1; i < pieces; ++i)
       add(trace::layer::driver, trace::memory_kind::mapping, space + i * 2 * mib, 2 * mib);
@@ -254,9 +254,9 @@ TEST(requests, count_each_mapped_piece_of_several_spaces) {
   EXPECT_EQ(all.front().recorded.peak_reserved, 2 * pieces * 2 * mib);
 }
 
-/// As of a snapshot that was taken with memory in the cache.
+/// A snapshot may be taken while there is memory in the cache.
 TEST(requests, know_the_cached_segments_in_which_no_block_began) {
-  analysis::memory_use memory;
+  index::memory_use memory;
   trace::tables tables;
   trace::pool_row pool;
   pool.id = trace::pool_id{1};
@@ -289,7 +289,7 @@ TEST(requests, know_the_cached_segments_in_which_no_block_began) {
     memory.add(row);
   };
   const std::uint64_t cached = add(trace::layer::driver, 50 * mib, pool.id);
-  add(trace::layer::driver, 70 * mib, {});  // Some library's, of no pool.
+  add(trace::layer::driver, 70 * mib, {});  // A library allocated this block, which belongs to no pool.
   const std::uint64_t used = add(trace::layer::driver, 20 * mib, pool.id);
   add(trace::layer::framework, 8 * mib, pool.id, used);
   free(cached);
@@ -310,7 +310,7 @@ TEST(requests, know_the_cached_segments_in_which_no_block_began) {
 
 TEST(requests, are_none_without_a_framework) {
   trace::tables tables;
-  analysis::memory_use memory;
+  index::memory_use memory;
   memory.settle(tables);
   EXPECT_TRUE(requests_of(memory, tables).empty());
 }
@@ -321,7 +321,7 @@ TEST(requests, of_recorded_trainings_replay_as_recorded) {
     if (entry.path().extension() != ".sluice") continue;
     const indexed all(trace::file::open(entry.path().string()).value());
     for (const allocator_requests& each : requests_of(all.index.memory(), all.snapshot->tables())) {
-      const replay_figures native = replay_policy(each, *parse_policy("native"));
+      const replay_metrics native = replay_policy(each, *parse_policy("native"));
       const auto error = error_of(each, native);
       ASSERT_TRUE(error.has_value()) << entry.path();
       EXPECT_TRUE(error->exact()) << entry.path() << ": " << error->peak_reserved << " bytes, " << error->segments

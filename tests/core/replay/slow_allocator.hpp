@@ -11,16 +11,16 @@
 
 namespace sluice::replay {
 
-/// PyTorch's native rules again, as slow and plain as possible: lists of ranges that are searched from end to end.
+/// A slow, simple implementation of PyTorch's native allocator rules, with lists of ranges that are searched linearly.
 class slow_allocator {
  public:
-  /// Called with the address and size of a segment; true: it was taken, false: it was given back.
+  /// Called with true when a segment is allocated and with false when it is released; then its address and size.
   std::function<void(bool, std::uint64_t, std::uint64_t)> on_segment = [](bool, std::uint64_t, std::uint64_t) {};
-  std::uint64_t limit = no_limit;  ///< Bytes.
+  std::uint64_t limit = no_limit;  ///< Maximum number of bytes in segments.
   std::uint64_t reserved = 0, peak = 0, retries = 0;
   std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> place;  ///< Address and size of each block.
 
-  /// False: the limit is reached.
+  /// Returns false if the block would exceed the limit.
   bool allocate(std::uint32_t block, std::uint64_t bytes, std::uint16_t arena) {
     const std::uint64_t size = (std::max<std::uint64_t>(bytes, 1) + 511) / 512 * 512;
     const bool small = size <= mib;
@@ -85,7 +85,7 @@ class slow_allocator {
     std::vector<range> ranges;
   };
 
-  /// The segment and the range in it that fits best.
+  /// The indices of the segment and of its free range that fit best.
   [[nodiscard]] std::pair<std::size_t, std::size_t> find(std::uint64_t size, std::uint16_t arena, bool small) const {
     std::pair<std::size_t, std::size_t> best{none, none};
     std::pair<std::uint64_t, std::uint64_t> least{no_limit, no_limit};

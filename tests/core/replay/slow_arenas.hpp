@@ -13,14 +13,14 @@
 
 namespace sluice::replay {
 
-/// The rules of `infer_arenas` again, as slow and plain as possible: sorted lists of ranges that are searched from end to
-/// end.
+/// A slow, simple implementation of the rules of `infer_arenas`, with sorted lists of ranges that are searched
+/// linearly.
 class slow_arenas {
  public:
   slow_arenas(const recorded_events& of, explanation by)
       : of_(of), delays_(by == explanation::delays), segments_(of.segments.size()), blocks_(of.blocks.size()) {
     made_.free_at.assign(of.blocks.size(), no_delay);
-    for (const recorded_block& each : of.blocks) made_.least_asked.push_back(each.bytes);
+    for (const recorded_block& each : of.blocks) made_.min_asked.push_back(each.bytes);
   }
 
   inferred_arenas infer() {
@@ -45,7 +45,7 @@ class slow_arenas {
   }
 
  private:
-  /// Addresses of a hole (`of`: its segment) or of a freed block.
+  /// The addresses of a hole (`of` is its segment) or of a freed block (`of` is the block).
   struct range {
     std::uint64_t begin = 0, end = 0;
     std::uint32_t of = 0;
@@ -165,10 +165,11 @@ class slow_arenas {
     for (const range& each : holes_)
       if (same_group(each.of, made.segment) && each.end - each.begin < made.bytes)
         least = std::max(least, each.end - each.begin + 512);
-    made_.least_asked[at] = std::min(least, made.bytes);
+    made_.min_asked[at] = std::min(least, made.bytes);
   }
 
-  /// The smallest hole for `size` bytes, the lowest address among equals, of those behind `after`.
+  /// The smallest hole with room for `size` bytes that sorts at or after `after` (size, address). If holes have the
+  /// same size, the one at the lowest address.
   [[nodiscard]] std::optional<range> best(std::uint64_t size, std::uint32_t like,
                                           std::pair<std::uint64_t, std::uint64_t> after) const {
     std::optional<range> found;
@@ -219,7 +220,7 @@ class slow_arenas {
     std::erase_if(freed_, [&](const range& each) { return each.overlaps(begin, end); });
   }
 
-  /// Frees what is held since the event `until` or before, in that order.
+  /// Frees the blocks that are held since event `until` or an earlier event, in that order.
   void release(std::size_t until) {
     std::sort(held_.begin(), held_.end(), [](const range& a, const range& b) { return a.event < b.event; });
     while (!held_.empty() && held_.front().event <= until) {
@@ -253,7 +254,7 @@ class slow_arenas {
 
   void colour() {
     std::vector<std::int64_t> colours(segments_.size(), -1);
-    std::vector<std::pair<std::uint32_t, std::int64_t>> arenas;  // The first segment of each, and its colour.
+    std::vector<std::pair<std::uint32_t, std::int64_t>> arenas;  // The first segment and the colour of each arena.
     made_.of_segment.assign(segments_.size(), 0);
     for (const recorded_event& event : of_.events) {
       if (event.what != recorded_kind::segment_taken) continue;

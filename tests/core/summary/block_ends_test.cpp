@@ -8,46 +8,47 @@
 #include <utility>
 #include <vector>
 
-#include "core/figures/memory_at_marks.hpp"
-#include "core/figures/report.hpp"
-#include "core/figures/unfreed.hpp"
-#include "core/figures/waste/forced_growth.hpp"
 #include "core/index/section_index.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/analyzers/forced_growth.hpp"
+#include "core/metrics/memory_at_marks.hpp"
+#include "core/metrics/report.hpp"
+#include "core/metrics/unfreed.hpp"
 #include "core/replay/recorded_events.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
-#include "tests/core/summary/same_stored_figures.hpp"
+#include "tests/core/summary/same_stored_metrics.hpp"
 
-/// Builders that take a block when its life ends: their figures do not depend on what an index is told of later times.
-namespace sluice::analysis {
+/// Tests the builders that count a block when it ends: their metrics must not depend on later events that the index
+/// contains.
+namespace sluice::summary {
 namespace {
 
 using testing::indexed;
 using testing::recording;
 
-/// The figures of one recording.
+/// The metrics of one recording.
 struct gathered {
   explicit gathered(const trace::snapshot& of)
-      : scope_{&of, time_range_of(of)}, unfreed_(scope_), forced_(scope_), marks_(scope_) {}
+      : scope_{&of, index::time_range_of(of)}, unfreed_(scope_), forced_(scope_), marks_(scope_) {}
 
-  void add(const index& from, time_range run) {
+  void add(const index::event_store& from, time_range run) {
     unfreed_.add(from.memory(), run);
     forced_.add(from.memory(), run);
     marks_.add(from, run);
     replays_.add(from.memory(), run);
   }
 
-  /// All that they say, value by value.
+  /// All values of the builders' metrics, one by one.
   std::vector<digest_value> values() {
-    stored_figures_flattener all;
+    stored_metrics_flattener all;
     all.put(unfreed_.take(scope_.tables()));
-    cache_use held;  // All growths until the end, in the segments that live then.
+    metrics::cache_use held;  // Covers all growths until the end, in the segments that are live at the end.
     held.device = trace::device_id{1};
     held.reserved_time = scope_.range.end;
-    all.put(forced_.figures(std::span(&held, 1)));
+    all.put(forced_.metrics(std::span(&held, 1)));
     all.put(marks_.take());
     for (const replay::recorded_events& each : replays_.take(scope_.tables())) {
       for (const replay::recorded_event& event : each.events) {
@@ -65,34 +66,34 @@ struct gathered {
   }
 
  private:
-  const figures_scope scope_;
-  unfreed_builder unfreed_;
-  forced_growth_builder forced_;
-  marks_builder marks_;
+  const metrics::metrics_scope scope_;
+  metrics::unfreed_builder unfreed_;
+  metrics::forced_growth_builder forced_;
+  metrics::marks_builder marks_;
   replay::recorded_events_builder replays_;
 };
 
-/// Adds an index of each of `runs` that knows what is before its end, and nothing of what is behind.
+/// Adds an index of each of `runs` that knows everything before its end, and nothing after it.
 void add_one_after_another(const trace::snapshot& of, const std::vector<time_range>& runs, gathered& to) {
   const recording_scan known(of);
-  const auto whole = std::make_shared<recording_facts>();
-  whole->chunks = std::make_shared<const chunk_index>(known.chunks());
+  const auto whole = std::make_shared<index::recording_facts>();
+  whole->chunks = std::make_shared<const index::chunk_index>(known.chunks());
   whole->graphs = known.graphs();
   whole->touches = known.touches();
   whole->steps = known.steps();
-  std::vector<block_record> carried;
+  std::vector<index::block_record> carried;
   for (const time_range& run : runs) {
-    section_facts about;
+    index::section_facts about;
     about.run = run;
     about.whole = whole;
     about.unfolding = true;
     about.samples_known = true;
     about.chunks = whole->chunks->in(run, true).value();
     about.carried = std::exchange(carried, {});
-    section_index part(std::move(about));
+    index::section_index part(std::move(about));
     ASSERT_TRUE(part.absorb(of));
     to.add(part, run);
-    for (const block_record& block : part.memory().blocks())
+    for (const index::block_record& block : part.memory().blocks())
       if (!block.freed()) carried.push_back(block);
   }
 }
@@ -109,7 +110,7 @@ std::vector<time_range> cut(time_range span, int parts) {
   return runs;
 }
 
-/// Returns how many values were compared.
+/// Expects the same metrics from both kinds of index. Returns the number of values that were compared.
 std::size_t expect_no_hindsight(recording& made) {
   made.close();
   const indexed whole(made.open());
@@ -120,7 +121,7 @@ std::size_t expect_no_hindsight(recording& made) {
   for (const int parts : {2, 7, 40}) {
     SCOPED_TRACE(parts);
     gathered found(of);
-    add_one_after_another(of, cut(time_range_of(of), parts), found);
+    add_one_after_another(of, cut(index::time_range_of(of), parts), found);
     const std::vector<digest_value> values = found.values();
     EXPECT_EQ(values.size(), expected.size());
     for (std::size_t i = 0; i < values.size() && i < expected.size(); ++i) {
@@ -132,7 +133,7 @@ std::size_t expect_no_hindsight(recording& made) {
   return expected.size();
 }
 
-TEST(figures_of_blocks, need_no_hindsight_in_a_training) {
+TEST(metrics_of_blocks, need_no_hindsight_in_a_training) {
   recording made(100);
   testing::training_options options;
   options.steps = 12;
@@ -140,7 +141,7 @@ TEST(figures_of_blocks, need_no_hindsight_in_a_training) {
   EXPECT_GT(expect_no_hindsight(made), 500U);
 }
 
-TEST(figures_of_blocks, need_no_hindsight_in_recorded_programs) {
+TEST(metrics_of_blocks, need_no_hindsight_in_recorded_programs) {
   for (const char* const name : {"pytorch-training", "leak", "pool-churn"}) {
     SCOPED_TRACE(name);
     recording made(1024);
@@ -151,17 +152,17 @@ TEST(figures_of_blocks, need_no_hindsight_in_recorded_programs) {
 }
 
 TEST(a_block, ends_in_one_of_the_runs_that_cover_all_time) {
-  block_record block;
+  index::block_record block;
   const time_range early{all_time.begin, 100}, late{100, all_time.end};
-  EXPECT_FALSE(ends_in(block, early));
-  EXPECT_TRUE(ends_in(block, late)) << "it is never freed";
+  EXPECT_FALSE(index::ends_in(block, early));
+  EXPECT_TRUE(index::ends_in(block, late)) << "it is never freed";
   block.died = 99;
-  EXPECT_TRUE(ends_in(block, early));
-  EXPECT_FALSE(ends_in(block, late));
+  EXPECT_TRUE(index::ends_in(block, early));
+  EXPECT_FALSE(index::ends_in(block, late));
   block.died = 100;
-  EXPECT_FALSE(ends_in(block, early));
-  EXPECT_TRUE(ends_in(block, late));
+  EXPECT_FALSE(index::ends_in(block, early));
+  EXPECT_TRUE(index::ends_in(block, late));
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

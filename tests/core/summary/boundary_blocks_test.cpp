@@ -7,10 +7,10 @@
 #include <random>
 #include <set>
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Blocks with random lives, in no order, and some sections.
+/// Blocks with random lifetimes, in no order, and some sections.
 struct random_lives {
   explicit random_lives(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -32,11 +32,11 @@ struct random_lives {
       memory.add(died);
     }
   }
-  [[nodiscard]] bool crosses(const block_record& block, std::size_t boundary) const {
+  [[nodiscard]] bool crosses(const index::block_record& block, std::size_t boundary) const {
     return block.born < begins[boundary] && (!block.freed() || block.died >= begins[boundary]);
   }
   std::vector<time_ns> begins;
-  memory_use memory;
+  index::memory_use memory;
 };
 
 TEST(boundary_blocks, are_those_that_live_over_a_boundary) {
@@ -69,7 +69,7 @@ TEST(boundary_blocks, are_kept_as_high_in_the_tree_as_they_reach) {
 }
 
 TEST(boundary_blocks, leave_out_what_lives_in_one_section_unless_its_death_is_inferred) {
-  memory_use memory;
+  index::memory_use memory;
   trace::loss_event lost;
   lost.memory_events = 1;
   lost.time = 5;
@@ -98,7 +98,7 @@ TEST(boundary_blocks, leave_out_what_lives_in_one_section_unless_its_death_is_in
 
 TEST(boundary_blocks, of_one_section_are_none) {
   const random_lives all(3);
-  for (const block_record& block : all.memory.blocks()) {
+  for (const index::block_record& block : all.memory.blocks()) {
     EXPECT_EQ(keeper_of(block, std::vector<time_ns>{0}), std::nullopt);
     EXPECT_EQ(keeper_of(block, std::vector<time_ns>{}), std::nullopt);
   }
@@ -108,4 +108,4 @@ TEST(boundary_blocks, of_one_section_are_none) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -21,10 +21,10 @@
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
-#include "tests/core/summary/same_stored_figures.hpp"
+#include "tests/core/summary/same_stored_metrics.hpp"
 
 /// Opening an unfinished recording builds its summary.
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,7 +35,7 @@ unfinished_options however_small(double section_events = 100) {
   return {.memory_bytes = 0, .section_events = section_events};
 }
 
-/// What a writer left that died.
+/// The file that a killed writer left.
 class remains {
  public:
   explicit remains(const std::string& of) : path_(of + ".cut") { fs::copy_file(of, path_); }
@@ -57,30 +57,30 @@ class remains {
   std::string path_;
 };
 
-/// Summed up, the file says what an index of all that is left says.
+/// Expects that, after the summary is built, the file's results equal those of an index of the remaining rows.
 void expect_same_as_of_all(const remains& left, double section_events) {
   const indexed all(left.open());
   const auto summed = summed_up(left.open()->latest(), however_small(section_events));
   ASSERT_TRUE(summed) << summed.error().to_string();
-  if (time_range_of(*all.snapshot).length() == 0) return;
+  if (index::time_range_of(*all.snapshot).length() == 0) return;
   ASSERT_FALSE((*summed)->complete());
   ASSERT_EQ((*summed)->warnings().size(), all.snapshot->warnings().size())
       << ((*summed)->warnings().empty() ? "" : (*summed)->warnings().back());
-  const auto kept = find_stored_figures(**summed);
+  const auto kept = find_stored_metrics(**summed);
   ASSERT_NE(kept, nullptr);
-  expect_same_stored_figures(*kept, make_stored_figures(all.index, *all.snapshot));
+  expect_same_stored_metrics(*kept, make_stored_metrics(all.index, *all.snapshot));
 }
 
 TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_was_cut) {
   testing::for_each_seed(1, 80, [](std::uint64_t seed) {
     const bool hostile = seed % 4 == 0;
-    query::random_recording told(seed, hostile);
-    ASSERT_TRUE(finalize(told.made.writer(), {.least_events = 1, .section_events = 50}));
+    query::random_recording reported(seed, hostile);
+    ASSERT_TRUE(finalize(reported.made.writer(), {.min_events = 1, .section_events = 50}));
     std::mt19937_64 random(seed);
-    const remains left(told.made.path());
+    const remains left(reported.made.path());
     left.cut_at(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
     const auto section_events = static_cast<double>(20 + random() % 200);
-    // Where rows contradict each other it is left open which are believed.
+    // If two rows contradict each other, it is unspecified which row counts.
     if (hostile) {
       EXPECT_TRUE(summed_up(left.open()->latest(), however_small(section_events)));
     } else {
@@ -91,10 +91,10 @@ TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_wa
 
 TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_where_it_was_damaged_too) {
   testing::for_each_seed(1, 80, [](std::uint64_t seed) {
-    query::random_recording told(seed, false);
-    told.made.close();
+    query::random_recording reported(seed, false);
+    reported.made.close();
     std::mt19937_64 random(seed);
-    const remains left(told.made.path());
+    const remains left(reported.made.path());
     left.cut_at(left.bytes() - 1);
     for (int i = 0; i < 3; ++i)
       left.damage(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
@@ -111,9 +111,9 @@ TEST_P(a_training_cut_short, says_what_an_index_of_all_says) {
   options.steps = 12;
   testing::tell_a_lot(made, options);
   made.close();
-  for (const std::uintmax_t eighths : {3, 5, 7}) {
+  for (const std::uintmax_t octile_coverage : {3, 5, 7}) {
     const remains left(made.path());
-    left.cut_at(left.bytes() / 8 * eighths);
+    left.cut_at(left.bytes() / 8 * octile_coverage);
     expect_same_as_of_all(left, 150);
   }
 }
@@ -148,7 +148,7 @@ TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
   for (int i = 0; i < 12 * a_step; ++i) {
     made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
                    trace::memory_kind::device, trace::layer::framework, "tensor");
-    // The least is in use in the middle of what repeats.
+    // Memory use is lowest in the middle of the repeated part.
     for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j)
       made.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
   }
@@ -160,7 +160,7 @@ TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
   left.cut_at(left.bytes() - 1);
   left.damage(first->offset + sizeof(trace::chunk_header));
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
-  EXPECT_EQ(find_stored_figures(*summed)->steps.size(), 1U);
+  EXPECT_EQ(find_stored_metrics(*summed)->steps.size(), 1U);
   expect_same_as_of_all(left, 100);
 }
 
@@ -192,11 +192,11 @@ TEST(a_pattern_cut_short, is_found_in_each_of_many_processes) {
   const remains left(made.path());
   left.cut_at(left.bytes() - 1);
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
-  EXPECT_EQ(find_stored_figures(*summed)->steps.size(), static_cast<std::size_t>(processes));
+  EXPECT_EQ(find_stored_metrics(*summed)->steps.size(), static_cast<std::size_t>(processes));
   expect_same_as_of_all(left, 100);
 }
 
-/// Of the last steps no frees were recorded, but checkpoints of what lives after them: nothing.
+/// The last steps have no recorded frees, but checkpoints after them that list no live blocks.
 TEST(a_pattern_cut_short, has_steps_that_end_where_a_checkpoint_shows_what_is_gone) {
   recording made(8);
   made.standard_tables();
@@ -222,11 +222,11 @@ TEST(a_pattern_cut_short, has_steps_that_end_where_a_checkpoint_shows_what_is_go
   const remains left(made.path());
   left.cut_at(left.bytes() - 1);
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
-  EXPECT_EQ(find_stored_figures(*summed)->steps.size(), 1U);
+  EXPECT_EQ(find_stored_metrics(*summed)->steps.size(), 1U);
   expect_same_as_of_all(left, 100);
 }
 
-/// 3,000 kernels and an end that is missing.
+/// Fixture with a recording of 3,000 kernels whose end is missing.
 class cut_short : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -248,9 +248,10 @@ TEST_F(cut_short, is_summed_up_and_still_says_that_it_was_cut_short) {
   EXPECT_FALSE(summed->summaries().empty());
   EXPECT_FALSE(summed->complete());
   EXPECT_FALSE(summed->growing());
-  symbols::frame_book names;
-  const auto said = make_report(find_stored_figures(*summed)->figures, *summed, naming{names}).warnings;
-  EXPECT_EQ(said, make_report(indexed(left_->open()).index, *before).warnings);
+  symbols::frame_cache names;
+  const auto said =
+      metrics::make_report(find_stored_metrics(*summed)->metrics, *summed, metrics::naming{names}).warnings;
+  EXPECT_EQ(said, metrics::make_report(indexed(left_->open()).index, *before).warnings);
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("writer died"), std::string::npos) << said[0];
 }
@@ -275,7 +276,7 @@ TEST_F(cut_short, leaves_nothing_behind_and_is_not_touched) {
   const auto summed = summed_up(left_->open()->latest(), however_small()).value();
   ::unsetenv("TMPDIR");
   EXPECT_TRUE(fs::is_empty(folder));
-  EXPECT_NE(find_stored_figures(*summed), nullptr);
+  EXPECT_NE(find_stored_metrics(*summed), nullptr);
   EXPECT_EQ(left_->bytes(), bytes);
   EXPECT_EQ(fs::last_write_time(left_->path()), changed);
   fs::remove(folder);
@@ -307,9 +308,9 @@ TEST_F(cut_short, tells_how_far_it_is_and_can_be_given_up) {
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_LE(shares.back(), 1);
   for (std::size_t until = 0; until < shares.size(); until += 7) {
-    std::atomic<std::size_t> told = 0;
-    how.progress = [&](double /*share*/) { ++told; };
-    how.cancelled = [&] { return told > until; };
+    std::atomic<std::size_t> reported = 0;
+    how.progress = [&](double /*share*/) { ++reported; };
+    how.cancelled = [&] { return reported > until; };
     const auto given_up = summed_up(left_->open()->latest(), how);
     ASSERT_FALSE(given_up);
     EXPECT_EQ(given_up.error().code, error_code::cancelled);
@@ -327,10 +328,10 @@ TEST(a_recording_that_is_written, is_summed_up_as_far_as_it_goes) {
   EXPECT_TRUE(summed->growing());
   made.add_kernel(1'000'000, 1'000'050);
   made.flush();
-  expect_same_stored_figures(*find_stored_figures(*summed), make_stored_figures(all.index, *all.snapshot));
+  expect_same_stored_metrics(*find_stored_metrics(*summed), make_stored_metrics(all.index, *all.snapshot));
 }
 
-/// 3,000 kernels as they come: 10 to a chunk.
+/// Fixture with a recording of 3,000 kernels in order, 10 per chunk.
 class a_recording_that_ends : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -340,8 +341,8 @@ class a_recording_that_ends : public ::testing::Test {
       if (i % 10 == 9) made_.flush();
     }
   }
-  [[nodiscard]] auto summed() const { return finalize_options{.least_events = 1, .section_events = 500}; }
-  /// The recording, and nothing that it was written anew into.
+  [[nodiscard]] auto summed() const { return finalize_options{.min_events = 1, .section_events = 500}; }
+  /// The number of files with the recording's name, including any that it was rewritten to.
   [[nodiscard]] std::size_t files() const { return testing::files_named_after(made_.path()); }
   static std::size_t chunks_of_kernels(const trace::snapshot& of) {
     return static_cast<std::size_t>(std::count_if(
@@ -356,7 +357,7 @@ TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
   const auto before = followed->latest();
   ASSERT_EQ(chunks_of_kernels(*before), 300U);
   EXPECT_EQ(followed->successor().value(), nullptr);
-  ASSERT_TRUE(finalize(made_.writer(), {.least_events = 5'000}));
+  ASSERT_TRUE(finalize(made_.writer(), {.min_events = 5'000}));
   EXPECT_EQ(files(), 1U);
   const auto next = followed->successor().value();
   ASSERT_NE(next, nullptr);
@@ -366,7 +367,7 @@ TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
   EXPECT_EQ(after->file_bytes(), made_.writer().bytes_written());
   EXPECT_LT(after->file_bytes(), before->file_bytes());
   EXPECT_EQ(chunks_of_kernels(*after), 60U);
-  // Whoever had the old one open still reads it.
+  // A reader that has the old file open can still read it.
   std::size_t rows = 0;
   EXPECT_TRUE(before->for_each<trace::kernel_event>([&](const auto&) { ++rows; }));
   EXPECT_EQ(rows, 3'000U);
@@ -380,7 +381,7 @@ TEST(a_recording_of_full_chunks, stays_in_its_file) {
   const auto followed = made.open();
   const auto before = followed->latest();
   ASSERT_GE(before->chunks().size(), 150U);
-  ASSERT_TRUE(finalize(made.writer(), {.least_events = 5'000}));
+  ASSERT_TRUE(finalize(made.writer(), {.min_events = 5'000}));
   EXPECT_EQ(followed->successor().value(), nullptr);
   const auto after = made.open()->latest();
   EXPECT_TRUE(after->complete());
@@ -414,7 +415,7 @@ TEST(a_recording_in_a_scratch_file, is_summed_up_where_it_is) {
     row.time = i;
     file.add(row);
   }
-  ASSERT_TRUE(finalize(file, {.least_events = 1, .section_events = 500}));
+  ASSERT_TRUE(finalize(file, {.min_events = 1, .section_events = 500}));
   const auto made = trace::file::open(scratch.path()).value()->latest();
   EXPECT_TRUE(made->complete());
   EXPECT_FALSE(made->summaries().empty());
@@ -430,7 +431,7 @@ TEST(a_recording_of_many_processes, is_cut_into_longer_sections) {
       made.writer().add(process);
     }
     for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
-    EXPECT_TRUE(finalize(made.writer(), {.least_events = 1, .section_events = 50}));
+    EXPECT_TRUE(finalize(made.writer(), {.min_events = 1, .section_events = 50}));
     const auto from = made.open()->latest();
     std::size_t sections = 0;
     for (const trace::chunk_info& chunk : from->summaries())
@@ -470,4 +471,4 @@ TEST_F(a_recording_that_ends, is_left_as_it_is_if_its_end_is_cancelled) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -5,14 +5,14 @@
 #include "core/summary/passes/growing_summary.hpp"
 #include "tests/core/recordings/growing_program.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 
-/// A program, and its summary after each part of it. Sections settle after a part of its time.
+/// A program that is recorded part by part, and a summary that is updated after each part.
 class followed_program {
  public:
   explicit followed_program(const generate::generate_options& how, time_ns settling_parts = 20)
       : of(how), sums(settling_after(settling_parts)) {}
-  /// Of a program that was recorded.
+  /// Takes the program from the recording at `path`. Sections settle after 1 / `settling_parts` of its time.
   explicit followed_program(const char* path, time_ns settling_parts = 20)
       : of(path), sums(settling_after(settling_parts)) {}
 
@@ -33,4 +33,4 @@ class followed_program {
   std::shared_ptr<trace::file> file_;
 };
 
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -1,4 +1,4 @@
-// The summary of a recording that grows says what an index of all that there is says, and goes on from where it was.
+// The summary of a growing recording equals that of an index of all its rows, and continues from its previous state.
 #include "core/summary/passes/growing_summary.hpp"
 
 #include <gtest/gtest.h>
@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/figures/build_stored_figures.hpp"
+#include "core/summary/metrics/build_stored_metrics.hpp"
 #include "core/summary/sections/section_cache.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
 #include "tests/core/recordings/growing_program.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/summary/followed_program.hpp"
-#include "tests/core/summary/same_stored_figures.hpp"
+#include "tests/core/summary/same_stored_metrics.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using generate::generate_options;
@@ -27,19 +27,19 @@ using program = testing::growing_program;
 
 constexpr auto goes_on = [] { return true; };
 
-/// Expects the curves in tiles to be those of the index, at several zooms.
-void expect_same_curves(const std::shared_ptr<const trace::snapshot>& trace, const index& all) {
+/// Expects the curves in tiles to equal those of the index, at several zooms.
+void expect_same_curves(const std::shared_ptr<const trace::snapshot>& trace, const index::event_store& all) {
   const auto tiles = stored_tiles::of(trace);
   ASSERT_NE(tiles, nullptr);
   const auto facts = all.tensors(*trace);
-  const time_range whole = time_range_of(*trace);
-  const auto curves = curves_of(all, facts.get(), whole);
+  const time_range whole = index::time_range_of(*trace);
+  const auto curves = index::curves_of(all, facts.get(), whole);
   ASSERT_EQ(tiles->curves().size(), curves.size());
-  // What appeared late has a later number.
+  // Curves that appeared late have later numbers.
   std::vector<std::uint32_t> numbers;
-  for (const index_curve& curve : curves)
+  for (const index::index_curve& curve : curves)
     for (const trace::curve_row& row : tiles->curves())
-      if (same_curve(row, curve.about)) numbers.push_back(row.curve);
+      if (index::same_curve(row, curve.about)) numbers.push_back(row.curve);
   ASSERT_EQ(numbers.size(), curves.size());
   for (const time_ns part : {1, 3, 8}) {
     const time_range shown{whole.end - whole.length() / part, whole.end};
@@ -58,23 +58,23 @@ void expect_same_curves(const std::shared_ptr<const trace::snapshot>& trace, con
   }
 }
 
-/// Expects each section to be told of its blocks what an index of all knows.
-void expect_same_blocks(const section_reader& sections, const index& all) {
+/// Expects the facts that each section stores about its blocks to equal those of an index of everything.
+void expect_same_blocks(const section_reader& sections, const index::event_store& all) {
   const auto facts = all.tensors(sections.snapshot());
   for (std::size_t section = 0; section < sections.sections().size(); ++section) {
-    const auto part = sections.index_of(section, section, section_scope::everything);
+    const auto part = sections.index_of(section, section, index::section_scope::everything);
     ASSERT_TRUE(part) << part.error().to_string();
     const auto known = (*part)->tensors(sections.snapshot());
     const auto blocks = (*part)->memory().blocks();
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const block_record* expected = all.memory().find(blocks[i].id);
+      const index::block_record* expected = all.memory().find(blocks[i].id);
       ASSERT_NE(expected, nullptr);
       ASSERT_EQ(blocks[i].born, expected->born);
       ASSERT_EQ(blocks[i].died, expected->died);
       ASSERT_EQ((*part)->touches().of(blocks[i]).last.time, all.touches().of(*expected).last.time);
       const auto place = static_cast<std::size_t>(expected - all.memory().blocks().data());
-      const auto category_at = [](const tensor_facts& of, std::size_t at) {
-        return at < of.categories.size() ? of.categories[at].what : category::none;
+      const auto category_at = [](const index::tensor_facts& of, std::size_t at) {
+        return at < of.categories.size() ? of.categories[at].what : index::category::none;
       };
       ASSERT_EQ(category_at(*known, i), category_at(*facts, place)) << "block " << raw(blocks[i].id);
     }
@@ -83,22 +83,22 @@ void expect_same_blocks(const section_reader& sections, const index& all) {
 
 void expect_sums_of_all(growing_summary& sums, const growing_summary::outcome& found, const recording& made) {
   const indexed all(made.open());
-  ASSERT_EQ(time_range_of(found.trace()), time_range_of(*all.snapshot));
+  ASSERT_EQ(index::time_range_of(found.trace()), index::time_range_of(*all.snapshot));
   expect_same_blocks(*found.sections, all.index);
-  const auto figures = build_stored_figures(*found.sections, *found.unsectioned);
-  ASSERT_TRUE(figures) << figures.error().to_string();
-  const auto trace = sums.with_figures(found, *figures);
+  const auto metrics = build_stored_metrics(*found.sections, *found.unsectioned);
+  ASSERT_TRUE(metrics) << metrics.error().to_string();
+  const auto trace = sums.with_metrics(found, *metrics);
   ASSERT_TRUE(trace) << trace.error().to_string();
   expect_same_curves(*trace, all.index);
-  const auto stored = find_stored_figures(**trace);
+  const auto stored = find_stored_metrics(**trace);
   ASSERT_NE(stored, nullptr);
-  expect_same_stored_figures(*stored, make_stored_figures(all.index, *all.snapshot));
+  expect_same_stored_metrics(*stored, make_stored_metrics(all.index, *all.snapshot));
 }
 
 class a_growing_program : public ::testing::TestWithParam<generate_options> {};
 
 TEST_P(a_growing_program, is_summed_up_on_and_on_as_an_index_of_all_tells) {
-  // Some steps: only what lives longer is judged before its end is known.
+  // Sections settle after several steps: only blocks that live longer are classified before their end is known.
   followed_program followed(GetParam(), 5);
   std::vector<std::size_t> settled;
   std::size_t beginnings = 0;
@@ -159,23 +159,23 @@ TEST(a_growing_summary, begins_anew_with_another_file_and_after_it_was_stopped) 
   expect_sums_of_all(sums, *found, one.made);
 }
 
-TEST(a_growing_summary, shows_earlier_figures_until_its_own_are_made) {
+TEST(a_growing_summary, shows_earlier_metrics_until_its_own_are_made) {
   followed_program followed({.events = 20'000, .seed = 9});
   const auto first = followed.sum_up_after(0.5);
-  const auto figures = build_stored_figures(*first.sections, *first.unsectioned);
-  ASSERT_TRUE(figures);
+  const auto metrics = build_stored_metrics(*first.sections, *first.unsectioned);
+  ASSERT_TRUE(metrics);
   const auto second = followed.sum_up_after(0.3);
-  const auto trace = followed.sums.with_figures(second, *figures);
+  const auto trace = followed.sums.with_metrics(second, *metrics);
   ASSERT_TRUE(trace);
-  const auto stored = find_stored_figures(**trace);
+  const auto stored = find_stored_metrics(**trace);
   ASSERT_NE(stored, nullptr);
-  EXPECT_EQ(stored->span, time_range_of(first.trace()));
-  EXPECT_LT(stored->span.end, time_range_of(**trace).end);
-  const auto own = build_stored_figures(*second.sections, *second.unsectioned);
+  EXPECT_EQ(stored->span, index::time_range_of(first.trace()));
+  EXPECT_LT(stored->span.end, index::time_range_of(**trace).end);
+  const auto own = build_stored_metrics(*second.sections, *second.unsectioned);
   ASSERT_TRUE(own);
-  const auto later = followed.sums.with_figures(second, *own);
+  const auto later = followed.sums.with_metrics(second, *own);
   ASSERT_TRUE(later);
-  EXPECT_EQ(find_stored_figures(**later)->span, time_range_of(**trace));
+  EXPECT_EQ(find_stored_metrics(**later)->span, index::time_range_of(**trace));
 }
 
 TEST(a_growing_summary, leaves_what_is_drawn_in_memory_to_the_next_one) {
@@ -186,12 +186,12 @@ TEST(a_growing_summary, leaves_what_is_drawn_in_memory_to_the_next_one) {
   };
   const auto sum_up_after = [&](double share) {
     auto made = followed.sum_up_after(share);
-    const auto figures = build_stored_figures(*made.sections, *made.unsectioned).value();
-    auto trace = followed.sums.with_figures(made, figures).value();
+    const auto metrics = build_stored_metrics(*made.sections, *made.unsectioned).value();
+    auto trace = followed.sums.with_metrics(made, metrics).value();
     return summed_up{std::move(made), std::move(trace)};
   };
   summed_up first = sum_up_after(0.4), second = sum_up_after(0.1);
-  // A lane that appears late makes it begin anew.
+  // If a lane appears late, the summary starts from scratch.
   for (int tries = 0; tries < 4 && second.made.beginning != first.made.beginning; ++tries)
     first = std::exchange(second, sum_up_after(0.1));
   ASSERT_EQ(second.made.beginning, first.made.beginning);
@@ -201,14 +201,14 @@ TEST(a_growing_summary, leaves_what_is_drawn_in_memory_to_the_next_one) {
   ASSERT_NE(before, nullptr);
   std::vector<std::uint32_t> curves(before->curves().size());
   std::iota(curves.begin(), curves.end(), 0U);
-  const bin_grid grid = before->grid_over(time_range_of(*first.trace), 60);
+  const bin_grid grid = before->grid_over(index::time_range_of(*first.trace), 60);
   auto detail = bin_detail::exact;
   ASSERT_TRUE(before->sample(curves, grid, {}, detail));
   ASSERT_EQ(detail, bin_detail::exact);
   const auto tiles = stored_tiles::of(second.trace), read = stored_tiles::of(second.trace);
   tiles->take_over(*before);
   const auto at_hand = tiles->sample(curves, grid, {{}, false}, detail);
-  EXPECT_EQ(detail, bin_detail::exact) << "nothing is to be read";
+  EXPECT_EQ(detail, bin_detail::exact) << "nothing needs to be read";
   const auto expected = read->sample(curves, grid, {}, detail);
   ASSERT_TRUE(at_hand && expected);
   for (std::size_t c = 0; c < curves.size(); ++c)
@@ -216,22 +216,22 @@ TEST(a_growing_summary, leaves_what_is_drawn_in_memory_to_the_next_one) {
 
   section_cache sections_before(first.made.sections, std::size_t{1} << 30);
   for (std::size_t i = 0; i < first.made.sections->sections().size(); ++i)
-    ASSERT_TRUE(sections_before.get(i, i, section_scope::timeline));
+    ASSERT_TRUE(sections_before.get(i, i, index::section_scope::timeline));
   section_cache sections(second.made.sections, std::size_t{1} << 30);
   sections.take_over(sections_before, first.made.settled);
   for (std::size_t i = 0; i < second.made.sections->sections().size(); ++i)
-    EXPECT_EQ(sections.at_hand(i, i, section_scope::timeline) != nullptr, i < first.made.settled) << i;
+    EXPECT_EQ(sections.at_hand(i, i, index::section_scope::timeline) != nullptr, i < first.made.settled) << i;
 }
 
 TEST(a_growing_summary, stays_as_it_was_for_those_who_still_read_it) {
   followed_program followed({.events = 30'000, .seed = 8});
   const auto first = followed.sum_up_after(0.5);
-  const auto before = build_stored_figures(*first.sections, *first.unsectioned);
+  const auto before = build_stored_metrics(*first.sections, *first.unsectioned);
   static_cast<void>(followed.sum_up_after(1));
-  const auto after = build_stored_figures(*first.sections, *first.unsectioned);
+  const auto after = build_stored_metrics(*first.sections, *first.unsectioned);
   ASSERT_TRUE(before && after);
-  expect_same_stored_figures(*after, *before);
+  expect_same_stored_metrics(*after, *before);
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

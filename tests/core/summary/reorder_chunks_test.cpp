@@ -20,7 +20,7 @@
 #include "tests/core/recordings/row_in_words.hpp"
 
 /// The chunks of a recording after sorting.
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using testing::recording;
@@ -47,7 +47,7 @@ std::shared_ptr<const trace::snapshot> compacted(recording& made, std::span<cons
 
 using rows_by_kind = std::map<trace::row_type, std::vector<std::string>>;
 
-/// In order of the file.
+/// All rows by kind, in the order of the file.
 rows_by_kind rows_of(const trace::snapshot& of) {
   rows_by_kind all;
 #define SLUICE_ROWS(row, kind)         \
@@ -64,15 +64,15 @@ bool keeps_its_order(trace::row_type type) {
 
 TEST(any_recording, has_the_same_rows_when_it_is_compacted) {
   testing::for_each_seed(1, 40, [](std::uint64_t seed) {
-    query::random_recording told(seed, seed % 4 == 0);
-    told.made.flush();
-    rows_by_kind before = rows_of(*told.made.open()->latest());
+    query::random_recording reported(seed, seed % 4 == 0);
+    reported.made.flush();
+    rows_by_kind before = rows_of(*reported.made.open()->latest());
     recording into(64);
     std::mt19937_64 random(seed);
-    const auto span = time_range_of(*told.made.open()->latest());
+    const auto span = index::time_range_of(*reported.made.open()->latest());
     const auto count = 1 + random() % 9;
     rows_by_kind after =
-        rows_of(*compacted(told.made, sections_of(span.length() / static_cast<time_ns>(count) + 1, count), into));
+        rows_of(*compacted(reported.made, sections_of(span.length() / static_cast<time_ns>(count) + 1, count), into));
     for (auto* all : {&before, &after})
       for (auto& [type, rows] : *all)
         if (!keeps_its_order(type)) std::sort(rows.begin(), rows.end());
@@ -80,7 +80,7 @@ TEST(any_recording, has_the_same_rows_when_it_is_compacted) {
   });
 }
 
-/// What a scan knows, as far as it can be compared.
+/// The state of a scan, as far as it can be compared.
 void expect_same_scan(const recording_scan& written, const recording_scan& read) {
   EXPECT_TRUE(std::ranges::equal(written.chunks().known(), read.chunks().known(), [](const auto& a, const auto& b) {
     return testing::in_words(a) == testing::in_words(b);
@@ -108,13 +108,13 @@ void expect_same_scan(const recording_scan& written, const recording_scan& read)
 
 TEST(any_recording, is_scanned_while_it_is_compacted_as_it_is_when_it_is_read) {
   testing::for_each_seed(1, 40, [](std::uint64_t seed) {
-    query::random_recording told(seed, seed % 4 == 0);
-    told.made.flush();
-    const auto before = told.made.open()->latest();
+    query::random_recording reported(seed, seed % 4 == 0);
+    reported.made.flush();
+    const auto before = reported.made.open()->latest();
     recording into(64);
     recording_scan written(before->tables());
-    ASSERT_TRUE(reorder_chunks(*before, sections_of(time_range_of(*before).length() / 7 + 1, 8), into.writer(), always,
-                               &written));
+    ASSERT_TRUE(reorder_chunks(*before, sections_of(index::time_range_of(*before).length() / 7 + 1, 8), into.writer(),
+                               always, &written));
     into.close();
     const auto after = into.open()->latest();
     ASSERT_TRUE(written.look_at(*after));
@@ -122,12 +122,12 @@ TEST(any_recording, is_scanned_while_it_is_compacted_as_it_is_when_it_is_read) {
   });
 }
 
-/// A scan keeps only the latest, and infers steps as they come.
+/// A scan keeps only the latest rows, and infers steps as they arrive.
 TEST(a_scan, finds_the_steps_of_an_index_of_very_many_blocks) {
   recording made;
   made.standard_tables();
   constexpr int a_step = 20;
-  constexpr auto blocks = static_cast<int>(3 * step_window{}.blocks);
+  constexpr auto blocks = static_cast<int>(3 * index::step_window{}.blocks);
   for (int i = 0; i < blocks; ++i) {
     made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
                    trace::memory_kind::device, trace::layer::framework, "tensor");
@@ -145,12 +145,12 @@ TEST(a_scan, finds_the_steps_of_an_index_of_very_many_blocks) {
   for (std::size_t i = 0; i < found.steps.size(); ++i) ASSERT_EQ(found.steps[i].span, expected.steps[i].span);
 }
 
-/// Programs that do the same, one after another.
+/// Programs that run the same steps, one after another.
 class a_scan_of_many_processes : public ::testing::Test {
  protected:
   static constexpr int blocks = 1'024;
   static constexpr int a_step = 32;
-  static constexpr std::size_t of_a_birth = 64;  ///< Bytes.
+  static constexpr std::size_t of_a_birth = 64;  ///< Bytes that the scan takes per allocation.
 
   [[nodiscard]] static time_ns begin_of(std::uint64_t process) { return static_cast<time_ns>(process) * 1'000'000; }
   void record(std::uint64_t processes) {
@@ -189,20 +189,20 @@ class a_scan_of_many_processes : public ::testing::Test {
 };
 
 TEST_F(a_scan_of_many_processes, finds_their_steps_though_it_keeps_few_blocks) {
-  constexpr std::uint64_t processes = 1'100;  // More blocks than it keeps.
+  constexpr std::uint64_t processes = 1'100;  // Together they have more blocks than a scan keeps.
   record(processes);
   const auto of = recorded();
   const std::size_t before = allocated();
   const recording_scan known(*of);
   EXPECT_LT(allocated() - before, processes * blocks * of_a_birth / 4);
-  EXPECT_GE(known.steps_settled_until(), begin_of(processes)) << "those that ended do not hold up the others";
+  EXPECT_GE(known.steps_settled_until(), begin_of(processes)) << "ended processes do not delay the others";
   const auto steps = known.steps();
   EXPECT_EQ(steps->lists().size(), processes);
   for (const auto& [process, found] : steps->lists())
     ASSERT_NEAR(static_cast<double>(found.steps.size()), blocks / a_step, 2) << trace::raw(process);
 }
 
-TEST_F(a_scan_of_many_processes, keeps_no_memory_for_frees_that_blocks_were_told_of) {
+TEST_F(a_scan_of_many_processes, keeps_no_memory_for_frees_that_blocks_were_reported_of) {
   constexpr std::size_t processes = 200;
   record(processes);
   const auto of = recorded();
@@ -228,7 +228,7 @@ TEST(compacted_chunks, hold_the_rows_of_one_section_or_those_that_reach_beyond_i
   recording made(50), into;
   made.standard_tables();
   constexpr time_ns section = 100'000;
-  // In no order, and one in fifty reaches beyond its section.
+  // The rows are in random order, and one in fifty extends beyond its section.
   std::mt19937_64 random(1);
   for (int i = 0; i < 10'000; ++i) {
     const auto begin = static_cast<time_ns>(random() % (10 * section));
@@ -266,7 +266,7 @@ TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
   std::map<trace::row_type, std::vector<std::uint32_t>> sizes;
   for (const trace::chunk_info& chunk : trace->chunks()) sizes[chunk.type].push_back(chunk.rows);
   EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{500, 500, 500, 500, 500}));
-  // So few that they are not parted.
+  // There are too few rows to split them.
   EXPECT_EQ(sizes[trace::row_type::transfer], (std::vector<std::uint32_t>{250}));
 
   recording at_once, parted(1'000);
@@ -278,7 +278,7 @@ TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
   EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{834, 834, 832}));
 }
 
-/// What ran from the begin is told when it ends: so each chunk may hold something of long ago.
+/// An event is written when it ends, so each chunk may contain an event that started at the beginning of the recording.
 TEST(compacted_chunks, hold_everything_where_each_chunk_reaches_back_to_the_begin) {
   recording made(500), into;
   made.standard_tables();
@@ -309,7 +309,7 @@ TEST(compacting, tells_of_a_chunk_that_cannot_be_read) {
   EXPECT_EQ(done.error().code, error_code::corrupt) << done.error().to_string();
 }
 
-TEST(compacting, ends_when_it_is_told_to) {
+TEST(compacting, ends_when_it_is_reported_to) {
   recording made(50), into;
   made.standard_tables();
   for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
@@ -323,4 +323,4 @@ TEST(compacting, ends_when_it_is_told_to) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -23,10 +23,10 @@
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/row_in_words.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
-#include "tests/core/summary/same_stored_figures.hpp"
+#include "tests/core/summary/same_stored_metrics.hpp"
 
-/// A recording that is put in order while it is written.
-namespace sluice::analysis {
+/// A recording that is sorted while it is written.
+namespace sluice::summary {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,7 +48,7 @@ sorted_rows sorted_rows_of(const trace::snapshot& of) {
   return all;
 }
 
-/// The begin of the newest chunk of events.
+/// The start of the newest chunk of events.
 time_ns newest(const trace::snapshot& of) {
   time_ns latest = -latest_time;
   for (const trace::chunk_info& chunk : of.chunks())
@@ -56,7 +56,7 @@ time_ns newest(const trace::snapshot& of) {
   return latest;
 }
 
-/// Copies what `of` says into a recording that is flushed now and then; calls `at_flush` with what it has then.
+/// Copies the rows of `of` to a recording that is flushed at intervals; calls `at_flush` with the rows so far.
 template <class Call>
 void tell_again(const trace::snapshot& of, recording& into, std::size_t chunks_a_flush, const Call& at_flush) {
   into.flush();
@@ -73,15 +73,15 @@ void tell_again(const trace::snapshot& of, recording& into, std::size_t chunks_a
 TEST(any_recording, put_in_order_while_it_is_written_says_the_same_as_at_its_end) {
   testing::for_each_seed(1, 60, [](std::uint64_t seed) {
     const bool hostile = seed % 4 == 0;
-    query::random_recording told(seed, hostile);
-    told.made.close();
-    const auto all = told.made.open()->latest();
+    query::random_recording reported(seed, hostile);
+    reported.made.close();
+    const auto all = reported.made.open()->latest();
     std::mt19937_64 random(seed);
-    const finalize_options how{.least_events = 1, .section_events = 20};
+    const finalize_options how{.min_events = 1, .section_events = 20};
 
     recording growing(8), at_end(8);
     auto copy = reordered_copy::beside(growing.writer(), how.section_events).value();
-    // Its rows come in no order: many come after the section in which they lie was moved.
+    // The recording's rows are in random order, so many arrive after their section was moved.
     tell_again(*all, growing, 1 + random() % 8, [&](const auto& so_far) {
       if (random() % 4 == 0) return;
       ASSERT_TRUE(copy->grow(so_far, static_cast<time_ns>(random() % 4'000), to_the_end));
@@ -97,16 +97,16 @@ TEST(any_recording, put_in_order_while_it_is_written_says_the_same_as_at_its_end
     const auto found = growing.open()->latest(), expected = at_end.open()->latest();
     EXPECT_TRUE(found->complete());
     EXPECT_EQ(sorted_rows_of(*found), sorted_rows_of(*expected));
-    if (hostile) return;  // It is left open which of contradictory rows are believed.
-    ASSERT_NE(find_stored_figures(*found), nullptr);
-    expect_same_stored_figures(*find_stored_figures(*found), *find_stored_figures(*expected));
+    if (hostile) return;  // If rows contradict each other, it is unspecified which row counts.
+    ASSERT_NE(find_stored_metrics(*found), nullptr);
+    expect_same_stored_metrics(*find_stored_metrics(*found), *find_stored_metrics(*expected));
   });
 }
 
 class a_generated_recording : public ::testing::TestWithParam<std::uint32_t> {};
 
-/// Of several processes, with all kinds of rows, in tens of sections.
-TEST_P(a_generated_recording, has_the_same_rows_and_figures_if_it_is_put_in_order_while_it_is_written) {
+/// Several processes, with all kinds of rows, in tens of sections.
+TEST_P(a_generated_recording, has_the_same_rows_and_metrics_if_it_is_put_in_order_while_it_is_written) {
   recording source, growing(1'000), at_end(1'000);
   source.close();
   generate::generate_options options;
@@ -114,12 +114,12 @@ TEST_P(a_generated_recording, has_the_same_rows_and_figures_if_it_is_put_in_orde
   options.processes = GetParam();
   ASSERT_TRUE(generate::generate(options, source.path()));
   const auto all = source.open()->latest();
-  const finalize_options how{.least_events = 1, .section_events = 1'000};
+  const finalize_options how{.min_events = 1, .section_events = 1'000};
 
   auto copy = reordered_copy::beside(growing.writer(), how.section_events).value();
   std::size_t early = 0;
   tell_again(*all, growing, 10, [&](const auto& so_far) {
-    // Far enough from the newest that nothing is late.
+    // Far enough before the newest event that no row arrives late.
     ASSERT_TRUE(copy->grow(so_far, newest(*so_far) - all->end() / 8, to_the_end));
     copy->sum_up_so_far(to_the_end);
     early = copy->sections().size();
@@ -133,12 +133,12 @@ TEST_P(a_generated_recording, has_the_same_rows_and_figures_if_it_is_put_in_orde
   const auto found = growing.open()->latest(), expected = at_end.open()->latest();
   EXPECT_GT(early, 20U);
   EXPECT_EQ(sorted_rows_of(*found), sorted_rows_of(*expected));
-  expect_same_stored_figures(*find_stored_figures(*found), *find_stored_figures(*expected));
+  expect_same_stored_metrics(*find_stored_metrics(*found), *find_stored_metrics(*expected));
 }
 
 INSTANTIATE_TEST_SUITE_P(of, a_generated_recording, ::testing::Values(1, 3));
 
-/// 3,000 kernels, of which all but the last are put in order when it ends.
+/// Fixture with 3,000 kernels; all except the last ones are sorted when the recording ends.
 class a_copy_that_was_begun : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -164,7 +164,7 @@ class a_copy_that_was_begun : public ::testing::Test {
   }
 
   recording made_{50};
-  finalize_options how_{.least_events = 1, .section_events = 100};
+  finalize_options how_{.min_events = 1, .section_events = 100};
   std::uint64_t mark_ = 0;
   std::unique_ptr<reordered_copy> copy_;
 };
@@ -185,7 +185,7 @@ TEST_F(a_copy_that_was_begun, takes_what_is_as_early_as_nothing_before) {
   ASSERT_TRUE(finalize(made_.writer(), how_));
   const auto after = made_.open()->latest();
   EXPECT_EQ(kernels_in(*after).size(), 3'001U);
-  EXPECT_EQ(find_stored_figures(*after)->figures.whole.kernels.front().count, 3'001U);
+  EXPECT_EQ(find_stored_metrics(*after)->metrics.whole.kernels.front().count, 3'001U);
 }
 
 TEST_F(a_copy_that_was_begun, is_not_used_if_the_recording_was_cut_since) {
@@ -194,7 +194,7 @@ TEST_F(a_copy_that_was_begun, is_not_used_if_the_recording_was_cut_since) {
   const auto after = made_.open()->latest();
   EXPECT_TRUE(after->complete());
   EXPECT_EQ(kernels_in(*after).size(), 1'500U);
-  EXPECT_NE(find_stored_figures(*after), nullptr);
+  EXPECT_NE(find_stored_metrics(*after), nullptr);
   EXPECT_EQ(testing::files_named_after(made_.path()), 1U);
 }
 
@@ -206,7 +206,7 @@ TEST_F(a_copy_that_was_begun, is_not_used_if_the_recording_was_moved_since) {
   EXPECT_FALSE(fs::exists(made_.path()));
   const auto after = trace::file::open(elsewhere).value()->latest();
   EXPECT_EQ(kernels_in(*after).size(), 3'000U);
-  EXPECT_NE(find_stored_figures(*after), nullptr);
+  EXPECT_NE(find_stored_metrics(*after), nullptr);
   fs::remove(elsewhere);
 }
 
@@ -225,24 +225,24 @@ TEST_F(a_copy_that_was_begun, leaves_nothing_if_the_end_is_cancelled) {
   EXPECT_EQ(kernels_in(*made_.open()->latest()).size(), 3'000U);
 }
 
-/// A thread beside a writer of 100 kernels a flush.
+/// Fixture with a reorder thread and a writer that flushes every 100 kernels.
 class a_reorder_thread : public ::testing::Test {
  protected:
   void SetUp() override { made_.standard_tables(); }
-  /// Until the thread has had time to move something.
+  /// Writes 5,000 kernels slowly, so that the thread has time to move some of them.
   void write(reorder_thread& beside) {
     for (int i = 0; i < 50; ++i) {
       for (int j = 0; j < 100; ++j, ++count_) made_.add_kernel(count_ * 100, count_ * 100 + 50);
       made_.flush();
-      beside.look(made_.writer());
+      beside.poll(made_.writer());
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
   static reorder_thread::options soon() {
     reorder_thread::options how;
-    how.least_events = 1'000;
-    how.events_a_round = how.most_events_a_round = 500;
-    how.least_room = 0;
+    how.min_events = 1'000;
+    how.events_a_round = how.max_events_a_round = 500;
+    how.min_room = 0;
     how.waits_for_late_rows = 1'000;
     how.section_events = 100;
     return how;
@@ -264,15 +264,15 @@ TEST_F(a_reorder_thread, has_done_most_when_the_recording_ends) {
       EXPECT_GT(copy->sections().size(), 20U);
     }
   }
-  EXPECT_EQ(testing::files_named_after(made_.path()), 1U) << "the copy has no name";
-  ASSERT_TRUE(finalize(made_.writer(), {.least_events = 1, .section_events = 100, .begun = &copy}));
+  EXPECT_EQ(testing::files_named_after(made_.path()), 1U) << "the copy is unnamed";
+  ASSERT_TRUE(finalize(made_.writer(), {.min_events = 1, .section_events = 100, .begun = &copy}));
   const auto after = made_.open()->latest();
-  EXPECT_EQ(find_stored_figures(*after)->figures.whole.kernels.front().count, static_cast<std::uint64_t>(count_));
+  EXPECT_EQ(find_stored_metrics(*after)->metrics.whole.kernels.front().count, static_cast<std::uint64_t>(count_));
 }
 
 TEST_F(a_reorder_thread, begins_nothing_for_few_events) {
   auto how = soon();
-  how.least_events = 1'000'000;
+  how.min_events = 1'000'000;
   reorder_thread beside(how);
   write(beside);
   EXPECT_EQ(beside.take(), nullptr);
@@ -280,13 +280,13 @@ TEST_F(a_reorder_thread, begins_nothing_for_few_events) {
 
 TEST_F(a_reorder_thread, leaves_the_disk_to_the_recording_if_there_is_little_room) {
   auto how = soon();
-  how.least_room = UINT64_MAX;
+  how.min_room = UINT64_MAX;
   reorder_thread beside(how);
   write(beside);
   EXPECT_EQ(beside.take(), nullptr);
 }
 
-TEST_F(a_reorder_thread, has_nothing_once_it_was_told_to_give_up) {
+TEST_F(a_reorder_thread, has_nothing_once_it_was_reported_to_give_up) {
   reorder_thread beside(soon());
   write(beside);
   beside.give_up();
@@ -295,4 +295,4 @@ TEST_F(a_reorder_thread, has_nothing_once_it_was_told_to_give_up) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

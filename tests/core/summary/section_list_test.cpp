@@ -5,7 +5,7 @@
 #include "tests/core/recordings/recording.hpp"
 
 /// The sections that a file stores.
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using testing::recording;
@@ -39,15 +39,15 @@ TEST(section_list, finds_the_section_at_a_time) {
     EXPECT_EQ(list->section_at(0), 1U);
     EXPECT_EQ(list->section_at(511), 1U);
     EXPECT_EQ(list->section_at(512), 2U);
-    EXPECT_EQ(list->section_at(INT64_MIN), 0U) << "the first has all before it";
-    EXPECT_EQ(list->section_at(INT64_MAX), 2U) << "the last has all after it";
+    EXPECT_EQ(list->section_at(INT64_MIN), 0U) << "the first includes all earlier times";
+    EXPECT_EQ(list->section_at(INT64_MAX), 2U) << "the last includes all later times";
   }
 }
 
 TEST(section_list, says_that_there_are_very_many_events_where_a_file_claims_any_number) {
   const auto list = stored({{{0, 512, UINT64_MAX}, {512, 1024, 8}}});
   ASSERT_NE(list, nullptr);
-  EXPECT_EQ(list->events(0), section_list::most_events);
+  EXPECT_EQ(list->events(0), section_list::max_events);
   EXPECT_EQ(list->events(1), 8U);
 }
 
@@ -58,4 +58,4 @@ TEST(section_list, is_not_there_without_sections_or_with_some_out_of_order) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

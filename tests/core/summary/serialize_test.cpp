@@ -1,10 +1,10 @@
-#include "core/summary/figures/serialize.hpp"
+#include "core/summary/metrics/serialize.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace sluice::analysis::archive_test {
+namespace sluice::summary::archive_test {
 
 enum class colour : std::uint8_t { red, green, blue };
 
@@ -22,40 +22,40 @@ struct whole {
   colour paint = colour::red;
   trace::block_id block{};
   trace::time_ns until = trace::unknown_time;
-  int scratch = 0;  // not kept
+  int scratch = 0;  // not stored
   std::vector<part> parts;
   std::vector<std::string> words;
   friend bool operator==(const whole&, const whole&) = default;
 };
 
 template <class Archive>
-void fields(Archive& all, serialize::like<Archive, part> of) {
+void fields(Archive& all, like<Archive, part> of) {
   all(of, of.number, of.name);
 }
 template <class Archive>
-void fields(Archive& all, serialize::like<Archive, whole> of) {
-  all(of, of.size, of.little, of.flag, of.real, of.paint, of.block, serialize::or_unknown{of.until},
-      serialize::left_out{}, of.parts, of.words);
+void fields(Archive& all, like<Archive, whole> of) {
+  all(of, of.size, of.little, of.flag, of.real, of.paint, of.block, or_unknown{of.until}, left_out{}, of.parts,
+      of.words);
 }
 
-}  // namespace sluice::analysis::archive_test
+}  // namespace sluice::summary::archive_test
 
-namespace sluice::serialize {
+namespace sluice::summary {
 template <>
-inline constexpr std::uint64_t enum_end<analysis::archive_test::colour> = 3;
-}  // namespace sluice::serialize
+inline constexpr std::uint64_t enum_end<summary::archive_test::colour> = 3;
+}  // namespace sluice::summary
 
-namespace sluice::analysis::archive_test {
+namespace sluice::summary::archive_test {
 namespace {
 
-static_assert(serialize::member_count<part> == 2);
-static_assert(serialize::member_count<whole> == 10);
+static_assert(member_count<part> == 2);
+static_assert(member_count<whole> == 10);
 
 constexpr std::size_t room = 1 << 20;
 
 std::string written(const whole& value) {
   std::string bytes;
-  serialize::writer to(bytes);
+  value_writer to(bytes);
   to.put(value);
   EXPECT_FALSE(to.failed());
   return bytes;
@@ -68,9 +68,9 @@ whole some_value() {
           -0.1,
           colour::blue,
           trace::block_id{~std::uint64_t{0}},
-          serialize::largest_signed,
+          largest_signed,
           0,
-          {{-serialize::largest_signed, "a"}, {7, std::string(300, 'x')}},
+          {{-largest_signed, "a"}, {7, std::string(300, 'x')}},
           {"", "b"}};
 }
 
@@ -78,7 +78,7 @@ TEST(an_archive, gives_back_what_was_written) {
   for (const whole& value : {whole{}, some_value()}) {
     const std::string bytes = written(value);
     whole read;
-    serialize::reader from(bytes, room);
+    value_reader from(bytes, room);
     from.get(read);
     EXPECT_FALSE(from.failed());
     EXPECT_TRUE(from.at_end());
@@ -96,7 +96,7 @@ TEST(an_archive, that_was_cut_anywhere_fails) {
   const std::string bytes = written(some_value());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     whole read;
-    serialize::reader from(std::string_view(bytes).substr(0, size), room);
+    value_reader from(std::string_view(bytes).substr(0, size), room);
     from.get(read);
     EXPECT_TRUE(from.failed()) << size;
   }
@@ -107,14 +107,14 @@ TEST(an_archive, does_not_keep_numbers_that_could_overflow) {
     whole value;
     spoil(value);
     std::string bytes;
-    serialize::writer to(bytes);
+    value_writer to(bytes);
     to.put(value);
     whole read;
-    serialize::reader from(bytes, room);
+    value_reader from(bytes, room);
     from.get(read);
     return to.failed() && from.failed();
   };
-  EXPECT_TRUE(refused([](whole& v) { v.parts = {{serialize::largest_signed + 1, {}}}; }));
+  EXPECT_TRUE(refused([](whole& v) { v.parts = {{largest_signed + 1, {}}}; }));
   EXPECT_TRUE(refused([](whole& v) { v.parts = {{trace::unknown_time, {}}}; })) << "only where it may be unknown";
   EXPECT_TRUE(refused([](whole& v) { v.until = INT64_MAX; }));
   EXPECT_TRUE(refused([](whole& v) { v.real = std::numeric_limits<double>::quiet_NaN(); }));
@@ -122,20 +122,20 @@ TEST(an_archive, does_not_keep_numbers_that_could_overflow) {
 }
 
 TEST(an_archive, does_not_believe_claimed_sizes) {
-  // 2^63 parts, and so many bytes of a string.
+  // Claims 2^63 parts, and as many bytes of a string.
   const std::string huge = std::string(9, '\x80') + '\x01';
   std::vector<part> parts;
-  serialize::reader of_parts(huge, room);
+  value_reader of_parts(huge, room);
   of_parts.get(parts);
   EXPECT_TRUE(of_parts.failed());
   EXPECT_EQ(parts.capacity(), 0U);
   std::string text;
-  serialize::reader of_text(huge, room);
+  value_reader of_text(huge, room);
   of_text.get(text);
   EXPECT_TRUE(of_text.failed());
-  // As many parts as there are bytes, but more than there is room for.
+  // Claims as many parts as there are bytes, which is more than fit.
   std::string bytes = "\xff\x7f" + std::string(16383, '\0');
-  serialize::reader little_room(bytes, 1000);
+  value_reader little_room(bytes, 1000);
   little_room.get(parts);
   EXPECT_TRUE(little_room.failed());
   EXPECT_EQ(parts.capacity(), 0U);
@@ -143,7 +143,7 @@ TEST(an_archive, does_not_believe_claimed_sizes) {
 
 TEST(an_archive, refuses_values_that_their_type_does_not_have) {
   const auto refuses = []<class T>(T value, std::string_view bytes) {
-    serialize::reader from(bytes, room);
+    value_reader from(bytes, room);
     from.get(value);
     return from.failed();
   };
@@ -163,23 +163,23 @@ TEST(an_archive, comes_back_from_any_bytes) {
     for (auto changes = 1 + random() % 4; changes > 0; --changes)
       bytes[random() % bytes.size()] = static_cast<char>(random());
     whole read;
-    serialize::reader from(bytes, room);
+    value_reader from(bytes, room);
     from.get(read);
     if (from.failed() || !from.at_end()) continue;
     whole again;
     const std::string twice = written(read);
-    serialize::reader from_twice(twice, room);
+    value_reader from_twice(twice, room);
     from_twice.get(again);
-    // Of a double that is -0 or the like the bytes count.
+    // Doubles such as -0 are compared by their bytes.
     EXPECT_EQ(written(again), twice);
   }
 }
 
 TEST(a_description, says_what_is_kept) {
-  serialize::describer of;
+  describer of;
   of.put(whole{});
   EXPECT_EQ(of.text(), "{u8u1u1de3et[{i8s}][s]}");
 }
 
 }  // namespace
-}  // namespace sluice::analysis::archive_test
+}  // namespace sluice::summary::archive_test

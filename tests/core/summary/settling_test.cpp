@@ -2,21 +2,21 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// One process with steps that begin at these times.
+/// A recording of one process with steps that start at given times.
 class process_with_steps {
  public:
   process_with_steps(std::initializer_list<time_ns> begins) {
-    step_list all{step_source::marks, {}};
+    index::step_list all{index::step_source::marks, {}};
     for (const time_ns begin : begins) all.steps.push_back({.span = {begin, begin + 10}});
     if (!all.steps.empty()) facts_.add(trace::process_id{1}, std::move(all));
   }
-  operator const step_facts&() const { return facts_; }
+  operator const index::step_facts&() const { return facts_; }
 
  private:
-  step_facts facts_;
+  index::step_facts facts_;
 };
 
 TEST(settling_time, is_that_of_the_last_two_complete_steps) {
@@ -35,4 +35,4 @@ TEST(awaits_second_step, until_the_first_takes_longer_than_what_came_before) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

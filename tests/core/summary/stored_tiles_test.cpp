@@ -13,7 +13,7 @@
 #include <random>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/columns/codec.hpp"
@@ -21,10 +21,11 @@
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Events of every kind that is drawn, told in random order in small chunks: bursts and long silences, long slices and short ones.
+/// A recording with events of every kind that is drawn, in random order in small chunks: bursts and long pauses, long
+/// and short slices.
 class random_recording {
  public:
   explicit random_recording(std::uint64_t seed) : random_(seed), made_(1 + seed % 60), span_(2'000 << (seed % 14)) {
@@ -42,7 +43,7 @@ class random_recording {
   time_ns span() const { return span_; }
   time_ns any_time() {
     const time_ns time = static_cast<time_ns>(random_() % static_cast<std::uint64_t>(span_));
-    return random_() % 3 == 0 ? time : time / 16 + span_ / 3;  // Most of it in a sixteenth of the time.
+    return random_() % 3 == 0 ? time : time / 16 + span_ / 3;  // Most events are in a sixteenth of the time.
   }
   std::mt19937_64& random() { return random_; }
 
@@ -125,26 +126,26 @@ struct reference {
     const auto trace = trace::file::open(made.path()).value()->latest();
     while (!all->absorb(*trace, SIZE_MAX)) {
     }
-    told = made.random();
+    reported = made.random();
   }
   random_recording made;
-  std::shared_ptr<growing_index> all = std::make_shared<growing_index>();
-  std::mt19937_64 told;  ///< Random as it is when all is told.
+  std::shared_ptr<index::growing_index> all = std::make_shared<index::growing_index>();
+  std::mt19937_64 reported;  ///< State of the random generator after all events were added.
 };
 
-/// Made once for all properties, and the same for each: to make it takes longer than to look at it.
+/// Built once and shared by all properties: building it takes longer than checking it.
 reference& reference_of(std::uint64_t seed) {
   static std::map<std::uint64_t, reference> all;
   reference& found = all.try_emplace(seed, seed).first->second;
-  found.made.random() = found.told;
+  found.made.random() = found.reported;
   return found;
 }
 
-/// The recording of a seed with its tiles, of which none has been read.
+/// The recording of a seed, and its tiles, none of which have been read.
 struct finished {
   explicit finished(std::uint64_t seed) : of(reference_of(seed)) {
     trace = trace::file::open(made.path()).value()->latest();
-    whole = time_range_of(*trace);
+    whole = index::time_range_of(*trace);
     tiles = stored_tiles::of(trace);
   }
   bin_grid any_grid() {
@@ -157,7 +158,7 @@ struct finished {
 
   reference& of;
   random_recording& made = of.made;
-  std::shared_ptr<index> all = of.all;
+  std::shared_ptr<index::event_store> all = of.all;
   std::shared_ptr<const trace::snapshot> trace;
   time_range whole;
   std::shared_ptr<const stored_tiles> tiles;
@@ -168,10 +169,10 @@ TEST(stored_tiles_of_any_recording, list_what_the_index_lists) {
     finished made(seed);
     ASSERT_NE(made.tiles, nullptr);
     const auto facts = made.all->tensors(*made.trace);
-    const auto curves = curves_of(*made.all, facts.get(), made.whole);
+    const auto curves = index::curves_of(*made.all, facts.get(), made.whole);
     ASSERT_EQ(made.tiles->curves().size(), curves.size());
     for (std::size_t i = 0; i < curves.size(); ++i) {
-      EXPECT_TRUE(same_curve(made.tiles->curves()[i], curves[i].about));
+      EXPECT_TRUE(index::same_curve(made.tiles->curves()[i], curves[i].about));
       EXPECT_EQ(made.tiles->curves()[i].maximum, curves[i].about.maximum);
     }
     std::uint64_t events = 0;
@@ -181,18 +182,20 @@ TEST(stored_tiles_of_any_recording, list_what_the_index_lists) {
   });
 }
 
-/// Tiles tell means so: of integers by their height above the minimum, of other numbers by themselves.
+/// Precision of means in tiles: relative to the height above the minimum for integers, to the value itself for other
+/// numbers.
 double rounding_of_mean(double minimum, double maximum) {
   return (maximum - minimum) / 2048 + 1e-6 * std::max(std::abs(minimum), std::abs(maximum));
 }
 
-/// Expects each bin to be what the index says of the same time.
-void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::vector<std::vector<sampled_bin>>& bins) {
+/// Expects each bin to equal the index's values for the same time.
+void expect_bins_of_the_index(finished& made, const bin_grid& grid,
+                              const std::vector<std::vector<timeline::sampled_bin>>& bins) {
   const auto facts = made.all->tensors(*made.trace);
-  const auto curves = curves_of(*made.all, facts.get(), made.whole);
+  const auto curves = index::curves_of(*made.all, facts.get(), made.whole);
   for (std::size_t c = 0; c < curves.size(); ++c) {
     curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& part, double) {
-      const sampled_bin& bin = bins[c][i];
+      const timeline::sampled_bin& bin = bins[c][i];
       ASSERT_EQ(bin.minimum, part.minimum) << "curve " << c << " bin " << i;
       ASSERT_EQ(bin.maximum, part.maximum) << "curve " << c << " bin " << i;
       const double mean = part.integral / static_cast<double>(part.length);
@@ -204,8 +207,9 @@ void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::v
   }
 }
 
-/// The highest sum of the curves that count in a stack, in any ns of the range.
-double highest_sum(const std::vector<index_curve>& curves, std::span<const std::uint32_t> counted, time_range over) {
+/// The highest sum in any ns of the range, over the curves that count in a stack.
+double highest_sum(const std::vector<index::index_curve>& curves, std::span<const std::uint32_t> counted,
+                   time_range over) {
   double highest = -std::numeric_limits<double>::infinity();
   for (time_ns t = over.begin; t < over.end; ++t) {
     double sum = 0;
@@ -215,12 +219,13 @@ double highest_sum(const std::vector<index_curve>& curves, std::span<const std::
   return highest;
 }
 
-/// Expects the values of each stack at its peak to be possible: no curve may be above its maximum, nor all together
-/// above what was ever in use in the bin, nor below what one of them had.
-void expect_possible_peaks(finished& made, const bin_grid& grid, const std::vector<std::vector<sampled_bin>>& bins) {
+/// Expects the values of each stack at its peak to be possible: no curve may exceed its maximum, and the sum of the
+/// curves may not exceed the highest use in the bin or be below the minimum of any curve.
+void expect_possible_peaks(finished& made, const bin_grid& grid,
+                           const std::vector<std::vector<timeline::sampled_bin>>& bins) {
   const auto facts = made.all->tensors(*made.trace);
-  const auto curves = curves_of(*made.all, facts.get(), made.whole);
-  const curve_stacks stacks(made.tiles->curves(), made.trace->tables());
+  const auto curves = index::curves_of(*made.all, facts.get(), made.whole);
+  const index::curve_stacks stacks(made.tiles->curves(), made.trace->tables());
   const double rounding = 1e-3;
   for (std::size_t s = 0; s < stacks.size(); ++s) {
     for (std::uint32_t i = 0; i < grid.count; ++i) {
@@ -243,11 +248,11 @@ TEST(stored_tiles_of_any_recording, stack_curves_as_they_were_at_one_moment) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
     finished made(seed);
     ASSERT_NE(made.tiles, nullptr);
-    if (made.made.span() > 10'000) return;  // The reference looks at every ns.
+    if (made.made.span() > 10'000) return;  // The reference checks every ns.
     std::vector<std::uint32_t> curves(made.tiles->curves().size());
     std::iota(curves.begin(), curves.end(), 0U);
     const auto section_index = [&](std::span<const std::size_t> sections) {
-      return std::vector<std::shared_ptr<const index>>(sections.size(), made.all);
+      return std::vector<std::shared_ptr<const index::event_store>>(sections.size(), made.all);
     };
     for (int i = 0; i < 4; ++i) {
       const bin_grid grid = made.any_grid();
@@ -280,7 +285,7 @@ TEST(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
       }
       const auto exact =
           made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> sections) {
-                               return std::vector<std::shared_ptr<const index>>(sections.size(), made.all);
+                               return std::vector<std::shared_ptr<const index::event_store>>(sections.size(), made.all);
                              }},
                              detail);
       ASSERT_TRUE(exact);
@@ -306,12 +311,12 @@ TEST(stored_tiles_of_any_recording, draw_from_wider_tiles_at_hand_until_narrower
       auto again = bin_detail::exact;
       const auto kept = made.tiles->sample(curves, grid, {{}, false}, again);
       ASSERT_TRUE(soon && later && kept);
-      EXPECT_EQ(again, then) << "all that it takes is at hand now";
+      EXPECT_EQ(again, then) << "everything needed is loaded now";
       EXPECT_GE(first, then);
       for (std::size_t c = 0; c < curves.size(); ++c) {
         const double rounding = 1e-9 * made.tiles->curves()[c].maximum;
         for (std::size_t i = 0; i < grid.count; ++i) {
-          ASSERT_LE((*soon)[c][i].minimum, (*later)[c][i].minimum + rounding) << "a wider bin says as much or more";
+          ASSERT_LE((*soon)[c][i].minimum, (*later)[c][i].minimum + rounding) << "a wider bin has wider extremes";
           ASSERT_GE((*soon)[c][i].maximum, (*later)[c][i].maximum - rounding);
           ASSERT_EQ((*kept)[c][i].mean, (*later)[c][i].mean);
         }
@@ -365,7 +370,7 @@ TEST(stored_tiles_of_any_recording, draw_every_slice) {
     for (std::uint32_t first = 0; first < made.tiles->lanes().size(); ++first) {
       if (made.tiles->lanes()[first].depth != 0) continue;
       for (int i = 0; i < 5; ++i) {
-        // All of it, so that slices are not cut and every one counts.
+        // The whole range, so that slices are not cut and each is counted.
         const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
                                                     10 + static_cast<std::uint32_t>(made.made.random()() % 400));
         auto detail = bin_detail::exact;
@@ -380,9 +385,9 @@ TEST(stored_tiles_of_any_recording, draw_every_slice) {
           busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
         }
         const auto facts = made.all->tensors(*made.trace);
-        for (const index_slices& owner : slices_of(*made.all, facts.get())) {
-          if (!same_owner(owner.about, made.tiles->lanes()[first])) continue;
-          std::uint64_t slices = 0;  // Where lanes run out, some are left out.
+        for (const index::index_slices& owner : index::slices_of(*made.all, facts.get())) {
+          if (!index::same_owner(owner.about, made.tiles->lanes()[first])) continue;
+          std::uint64_t slices = 0;  // If there are too few lanes, the tile omits some slices.
           double really = 0;
           std::uint64_t really_bytes = 0;
           owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const timeline::slice_item& item, std::uint16_t) {
@@ -391,11 +396,11 @@ TEST(stored_tiles_of_any_recording, draw_every_slice) {
             really += static_cast<double>(end - item.begin);
             really_bytes += item.bytes;
           });
-          // One that begins in the bin of a longer one and goes on is drawn once more by itself.
+          // A slice that starts in the bin of a longer one and continues after it is drawn again by itself.
           EXPECT_GE(count, slices);
           EXPECT_LE(count, slices + drawn.size() / 2);
           EXPECT_NEAR(busy, really, 1e-4 * really + 1);
-          const bool has_bytes = owner.about.what != trace::lane_kind::steps;  // Those have numbers.
+          const bool has_bytes = owner.about.what != trace::lane_kind::steps;  // Steps have numbers instead.
           EXPECT_EQ(has_bytes ? bytes : 0, has_bytes ? really_bytes : 0);
         }
       }
@@ -403,7 +408,8 @@ TEST(stored_tiles_of_any_recording, draw_every_slice) {
   });
 }
 
-/// Steps of one length, one after another: as marks say, or as allocations show, which gives them no event.
+/// Fixture with consecutive steps of equal length, which come from marks, or are inferred from allocations and then
+/// have no event.
 class steps_in_tiles : public ::testing::TestWithParam<bool> {
  protected:
   static constexpr int steps = 12;
@@ -427,8 +433,8 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
     EXPECT_TRUE(finalize(made.writer(), {1, 60}));
     trace = made.open()->latest();
     tiles = stored_tiles::of(trace);
-    store = section_reader::open(trace, steps_of(*find_stored_figures(*trace), trace)).value();
-    growing_index all;
+    store = section_reader::open(trace, steps_of(*find_stored_metrics(*trace), trace)).value();
+    index::growing_index all;
     all.absorb(*trace, SIZE_MAX);
     for (const auto& [process, list] : all.tensors(*trace)->steps->lists()) expected = list.steps;
   }
@@ -436,7 +442,7 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
   [[nodiscard]] std::uint32_t lane() const {
     for (const trace::lane_row& each : tiles->lanes())
       if (each.what == trace::lane_kind::steps) return each.lane;
-    ADD_FAILURE() << "no lane of steps";
+    ADD_FAILURE() << "no lane with steps";
     return 0;
   }
 
@@ -444,7 +450,7 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
   std::shared_ptr<const trace::snapshot> trace;
   std::shared_ptr<const stored_tiles> tiles;
   std::shared_ptr<const section_reader> store;
-  std::vector<step> expected;
+  std::vector<index::step> expected;
 };
 
 INSTANTIATE_TEST_SUITE_P(all, steps_in_tiles, ::testing::Bool(),
@@ -454,9 +460,9 @@ TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
   ASSERT_GE(expected.size(), 8U);
   ASSERT_GE(tiles->sections()->size(), 3U);
   const auto sections = [&](std::span<const std::size_t> wanted) {
-    std::vector<std::shared_ptr<const index>> all;
+    std::vector<std::shared_ptr<const index::event_store>> all;
     for (const std::size_t section : wanted)
-      all.push_back(store->index_of(section, section, section_scope::timeline).value());
+      all.push_back(store->index_of(section, section, index::section_scope::timeline).value());
     return all;
   };
   for (const std::uint32_t width : {100U, 1000U, 20'000U}) {
@@ -465,7 +471,7 @@ TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
       auto detail = bin_detail::exact;
       std::vector<timeline::drawn_slice> drawn;
       ASSERT_TRUE(tiles->draw(lane(), grid, below ? bin_sources{sections} : bin_sources{}, detail, drawn));
-      // As wide as what they are drawn from: a section's tile, where nothing below it is read.
+      // Bins are as wide as those of their source, such as a section's tile if no rows below it are read.
       const time_ns bin = below ? grid.bin() : std::max<time_ns>(grid.bin(), step_length / 20);
       ASSERT_EQ(drawn.size(), expected.size()) << width << (below ? " with sections" : " of tiles");
       for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -526,4 +532,4 @@ TEST(stored_tiles, go_on_behind_a_bin_that_a_hostile_file_tells_of_twice) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -1,4 +1,4 @@
-// What is summed up of a recording while it is written is what summing up all of it at its end says.
+// A summary built while a recording is written equals one that is built from all of it at its end.
 #include "core/summary/passes/summing_up.hpp"
 
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@
 #include "core/summary/tiles/stored_tiles.hpp"
 #include "tests/core/recordings/growing_program.hpp"
 #include "tests/core/recordings/row_in_words.hpp"
-#include "tests/core/summary/same_stored_figures.hpp"
+#include "tests/core/summary/same_stored_metrics.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
 using generate::generate_options;
@@ -27,14 +27,14 @@ using testing::growing_program;
 constexpr int parts_of_program = 24, last_part = parts_of_program - 1;
 const std::function<bool()> to_the_end = [] { return true; };
 
-/// A program whose recording is put in order while it is written.
+/// A program whose recording is sorted while it is written.
 class followed {
  public:
   template <class How>
   explicit followed(const How& how) : of_(how), copy_(reordered_copy::beside(of_.made.writer(), 800).value()) {}
 
   [[nodiscard]] bool ended() const { return of_.ended(); }
-  /// Writes a part of the program, and sums up what is over, until `wanted` says no.
+  /// Writes a part of the program and summarizes finished sections as long as `wanted` returns true.
   void go_on(const std::function<bool()>& wanted) {
     of_.write(1.0 / parts_of_program);
     if (!file_) file_ = of_.made.open();
@@ -44,16 +44,16 @@ class followed {
     ASSERT_TRUE(copy_->grow(now, over, to_the_end));
     if (wanted()) copy_->sum_up_so_far(wanted);
   }
-  /// Sums up the rest.
+  /// Writes and summarizes the rest of the program.
   void end() {
     ASSERT_TRUE(copy_->complete(*of_.made.open()->latest(), to_the_end));
-    ASSERT_TRUE(copy_->look());
+    ASSERT_TRUE(copy_->snapshot());
     ASSERT_TRUE(copy_->is_scanned());
     ASSERT_TRUE(copy_->sums().end(copy_->file(), copy_->sections(), {}));
   }
-  /// How many sections were summed up before the end, or after it, as what was summed up early proved right.
+  /// The number of sections that were summarized before the end, or after it if the early summary proved right.
   [[nodiscard]] std::size_t early() const { return copy_->sums().settled(); }
-  [[nodiscard]] std::shared_ptr<const trace::snapshot> summary() { return copy_->look().value(); }
+  [[nodiscard]] std::shared_ptr<const trace::snapshot> summary() { return copy_->snapshot().value(); }
   [[nodiscard]] time_range whole() const { return of_.whole(); }
   [[nodiscard]] trace::file_writer& writer() { return of_.made.writer(); }
   /// The id of the first allocation.
@@ -83,7 +83,7 @@ std::vector<std::string> rows_of(const trace::snapshot& of) {
   return all;
 }
 
-/// Expects the curves and slices of both to be the same, at several zooms. They may have other numbers.
+/// Expects the same curves and slices in both recordings, at several zooms. The curves may be numbered differently.
 void expect_same_tiles(const std::shared_ptr<const trace::snapshot>& early,
                        const std::shared_ptr<const trace::snapshot>& late) {
   const auto a = stored_tiles::of(early), b = stored_tiles::of(late);
@@ -92,13 +92,13 @@ void expect_same_tiles(const std::shared_ptr<const trace::snapshot>& early,
   std::vector<std::uint32_t> in_a, in_b;
   for (const trace::curve_row& row : b->curves())
     for (const trace::curve_row& other : a->curves())
-      if (same_curve(row, other)) {
+      if (index::same_curve(row, other)) {
         in_a.push_back(other.curve);
         in_b.push_back(row.curve);
         EXPECT_EQ(other.maximum, row.maximum);
       }
   ASSERT_EQ(in_a.size(), b->curves().size());
-  const time_range whole = time_range_of(*late);
+  const time_range whole = index::time_range_of(*late);
   for (const time_ns parts : {1, 3, 9, 30}) {
     for (const time_ns part : {parts / 3, parts - 1}) {
       const time_range shown{whole.begin + whole.length() * part / parts,
@@ -119,7 +119,8 @@ void expect_same_tiles(const std::shared_ptr<const trace::snapshot>& early,
   }
 }
 
-/// Lanes may have other numbers, means other last digits, and facts be in another order: of these, only their number is compared.
+/// Lanes may have different numbers, means different last digits, and facts a different order, so only the number of
+/// rows is compared.
 template <class Row>
 constexpr bool is_the_same = !std::is_same_v<Row, trace::curve_row> && !std::is_same_v<Row, trace::lane_row> &&
                              !std::is_same_v<Row, trace::open_slice_row> && !std::is_same_v<Row, trace::saved_row>;
@@ -139,13 +140,13 @@ void expect_same_summaries(const std::shared_ptr<const trace::snapshot>& early,
   SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_COMPARE)
 #undef SLUICE_COMPARE
   expect_same_tiles(early, late);
-  ASSERT_NE(find_stored_figures(*late), nullptr);
-  ASSERT_NE(find_stored_figures(*early), nullptr);
-  expect_same_values(*find_stored_figures(*early), *find_stored_figures(*late));
+  ASSERT_NE(find_stored_metrics(*late), nullptr);
+  ASSERT_NE(find_stored_metrics(*early), nullptr);
+  expect_same_values(*find_stored_metrics(*early), *find_stored_metrics(*late));
 }
 
-/// Sums up one program at its end, and the same early, but for its first parts; `at_part` may change both. Returns how many
-/// sections were summed up early, and of use.
+/// Summarizes one program twice: only at its end, and early, except for its first parts. `at_part` may change both
+/// recordings. Returns the number of sections that were summarized early and used.
 template <class How>
 std::size_t expect_early_as_late(
     const How& how, const std::function<bool()>& wanted = to_the_end,
@@ -199,7 +200,7 @@ TEST(summing_up_early, goes_on_where_it_was_stopped) {
             20U);
 }
 
-/// Adds a range that took a third of the program, whose row comes when it ends.
+/// Adds a range that took a third of the program; its row is written when it ends.
 void add_long_range(int part, followed& of) {
   if (part != last_part) return;
   trace::host_range_event late;
@@ -215,7 +216,7 @@ TEST(summing_up_early, is_of_no_use_if_rows_come_late) {
   EXPECT_EQ(expect_early_as_late(generate_options{.events = 60'000, .seed = 6}, to_the_end, add_long_range), 0U);
 }
 
-/// Says of an early block what it is for, once it was freed long ago.
+/// Adds the category of an early block long after it was freed.
 TEST(summing_up_early, is_of_no_use_if_blocks_are_tagged_late) {
   const auto tag = [](int part, followed& of) {
     if (part != last_part) return;
@@ -229,4 +230,4 @@ TEST(summing_up_early, is_of_no_use_if_blocks_are_tagged_late) {
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

@@ -1,4 +1,4 @@
-// A tile of many curves is stored in several chunks, of which a view reads those that it draws.
+// A tile of many curves is stored in several chunks; a view reads only the chunks that it draws.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-namespace sluice::analysis {
+namespace sluice::summary {
 namespace {
 
-/// Counters that count on: number `c` of them says 10,000 * c + i at 16 * i ns.
+/// Increasing counters: counter `c` has the value 10,000 * c + i at 16 * i ns.
 class many_counters {
  public:
   static constexpr int ns = 16;
@@ -47,8 +47,9 @@ class many_counters {
   [[nodiscard]] const std::string& path() const { return made_.path(); }
   [[nodiscard]] time_range range() const { return {0, static_cast<time_ns>(changes_) * ns}; }
 
-  /// Expects the bins of a counter to say what it says; returns how many were compared.
-  int expect_values(const trace::curve_row& of, const bin_grid& grid, std::span<const sampled_bin> bins) const {
+  /// Expects the bins of a counter to have its values; returns how many were compared.
+  int expect_values(const trace::curve_row& of, const bin_grid& grid,
+                    std::span<const timeline::sampled_bin> bins) const {
     int compared = 0;
     const double base = 10'000 * (static_cast<double>(of.counter) - 1);
     for (std::size_t i = 1; i < grid.count; ++i) {
@@ -76,11 +77,11 @@ TEST(tiles_of_many_curves, tell_them_in_chunks_of_some) {
   constexpr int counters = 140;
   const many_counters made(counters, 2048, 1e9);
   const auto trace = trace::file::open(made.path()).value()->latest();
-  std::map<std::pair<time_ns, time_ns>, std::uint64_t> told;
+  std::map<std::pair<time_ns, time_ns>, std::uint64_t> reported;
   for (const trace::chunk_info& chunk : trace->summaries()) {
     if (chunk.type != trace::row_type::integer_bin) continue;
     EXPECT_LT(chunk.rows, 10'000U);
-    const auto [before, first] = told.try_emplace({chunk.min_time, chunk.max_time}, chunk.highest_event);
+    const auto [before, first] = reported.try_emplace({chunk.min_time, chunk.max_time}, chunk.highest_event);
     EXPECT_TRUE(first || chunk.lowest_event > before->second) << "no curve is in two chunks";
     before->second = chunk.highest_event;
   }
@@ -123,7 +124,7 @@ TEST(tiles_of_many_curves, are_read_where_they_tell_of_those_that_are_drawn) {
   EXPECT_FALSE(drawn(139));
 }
 
-/// As a program may write them that cuts chunks where they are full.
+/// Reads chunks from a program that starts a new chunk in the middle of a curve when a chunk is full.
 TEST(tiles_of_many_curves, may_go_on_with_a_curve_in_the_next_chunk) {
   constexpr std::uint32_t curves = 130;
   constexpr time_ns length = time_ns{1} << 14, bin = length / trace::tile_bins;
@@ -170,11 +171,11 @@ TEST(tiles_of_very_many_curves, are_left_out_where_they_have_more_bins_than_even
     shortest = std::min(shortest, tiles->sections()->at(i).length());
   ASSERT_GT(narrowest_tile, shortest);
 
-  const auto index_of_all = std::make_shared<growing_index>();
+  const auto index_of_all = std::make_shared<index::growing_index>();
   while (!index_of_all->absorb(*trace, SIZE_MAX)) {
   }
   const bin_sources with_events{[&](std::span<const std::size_t> sections) {
-    return std::vector<std::shared_ptr<const index>>(sections.size(), index_of_all);
+    return std::vector<std::shared_ptr<const index::event_store>>(sections.size(), index_of_all);
   }};
   const std::vector<std::uint32_t> curves = counters_of(*tiles);
   const std::vector<std::uint32_t> few = {curves.front(), curves[1000], curves.back()};
@@ -195,4 +196,4 @@ TEST(tiles_of_very_many_curves, are_left_out_where_they_have_more_bins_than_even
 }
 
 }  // namespace
-}  // namespace sluice::analysis
+}  // namespace sluice::summary

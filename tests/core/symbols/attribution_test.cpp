@@ -17,7 +17,7 @@ const std::string torch = packages + "torch/";
 const std::string hugging = packages + "transformers/";
 const auto main_line = python("<module>", "/home/me/train.py", 90);
 
-/// Stacks of a recording, and what they are attributed to.
+/// Stacks of a recording, and their attribution.
 class attribution_of_stacks : public ::testing::Test {
  protected:
   /// `stack`: innermost first.
@@ -27,10 +27,10 @@ class attribution_of_stacks : public ::testing::Test {
     const trace::stack_id id = maker(stack);
     made.close();
     const auto trace = made.open()->latest();
-    frame_book book;
-    attributor who(book, trace->tables(), frame_book::lookup::at_once);
+    frame_cache book;
+    attributor who(book, trace->tables(), frame_cache::lookup::at_once);
     const line_id line = who.of(id, by);
-    EXPECT_EQ(who.of(id, by), line) << "asked again";
+    EXPECT_EQ(who.of(id, by), line) << "a repeated query";
     return line == who.unknown(by) ? "unknown" : text_of(book.line(line));
   }
 };
@@ -64,7 +64,7 @@ TEST_F(attribution_of_stacks, the_module_is_the_innermost_forward) {
   EXPECT_EQ(of({python("Adam.step", torch + "optim/adam.py", 7), main_line}, attribution::module), "unknown");
 }
 
-// Importers and Pythons before 3.11 have no classes.
+// Importers and Python versions before 3.11 provide no classes.
 TEST_F(attribution_of_stacks, a_forward_without_its_class_is_named_by_its_file) {
   EXPECT_EQ(of({python("forward", "/home/me/model.py", 3), main_line}, attribution::module),
             "forward at /home/me/model.py");
@@ -77,7 +77,7 @@ TEST_F(attribution_of_stacks, a_module_of_flax_is_called) {
   EXPECT_EQ(of(stack, attribution::module), "Dense.__call__ at " + packages + "flax/linen/linear.py");
   EXPECT_EQ(of({python("PjitFunction.__call__", packages + "jax/_src/pjit.py", 9), main_line}, attribution::module),
             "unknown")
-      << "jax only calls on";
+      << "jax only forwards the call";
 }
 
 TEST_F(attribution_of_stacks, the_module_of_native_code_is_its_class_or_namespace) {
@@ -109,13 +109,13 @@ TEST_F(attribution_of_stacks, the_package_is_that_which_asked_the_array_library)
                      python("GPT2MLP.forward", hugging + "models/gpt2/modeling_gpt2.py", 300), main_line};
   EXPECT_EQ(of(stack, attribution::package), "transformers");
   EXPECT_EQ(of({stack[0], stack[1], main_line}, attribution::package), "the program");
-  EXPECT_EQ(of({stack[0], stack[1]}, attribution::package), "torch") << "nobody else is there";
+  EXPECT_EQ(of({stack[0], stack[1]}, attribution::package), "torch") << "there is no other package";
   EXPECT_EQ(
       of({native("", "/usr/lib/libcudart.so.13"), native("solve()", "/home/me/libsolver.so.2")}, attribution::package),
       "libsolver");
 }
 
-// As torch.compile leaves them: the line that called the compiled code asked for its memory.
+// Generated code, as torch.compile writes it: its memory belongs to the line that called the compiled code.
 TEST_F(attribution_of_stacks, generated_code_is_nobodys_line) {
   for (const char* file : {"/tmp/torchinductor_me/ab/cabc.py", "<eval_with_key>.12", "fx_generated_3a4b5c.py"}) {
     const frames stack{python("forward", file, 40), python("fn", torch + "_dynamo/eval_frame.py", 574),

@@ -23,7 +23,7 @@ TEST(own_files, are_not_those_of_python_its_packages_and_the_system) {
   EXPECT_FALSE(is_own_file(frame_kind::native, ""));
 }
 
-TEST(own_files, of_windows_are_told_apart_in_the_same_way) {
+TEST(own_files, of_windows_are_reported_apart_in_the_same_way) {
   EXPECT_TRUE(is_own_file(frame_kind::python, "D:\\proj\\nets\\model.py"));
   EXPECT_TRUE(is_own_file(frame_kind::python, "D:\\proj\\lib\\model.py"));
   EXPECT_FALSE(is_own_file(frame_kind::python, "D:\\proj\\.venv\\Lib\\site-packages\\torch\\functional.py"));

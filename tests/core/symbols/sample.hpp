@@ -4,13 +4,13 @@
 
 namespace sample {
 
-/// An address that `outer` returns to, inside `inner`, which is inlined into it.
+/// Returns a return address in `outer`, within the inlined function `inner`.
 __attribute__((visibility("default"))) std::uintptr_t outer(int depth);
 
-/// A function that only the symbol table of a stripped library still names.
+/// A function whose name, in a stripped library, is only in the dynamic symbol table.
 __attribute__((visibility("default"))) int exported(int value);
 
 }  // namespace sample
 
-/// Named as the CUDA runtime's own functions are where it is linked statically.
+/// Named like the CUDA runtime's own functions when it is linked statically.
 extern "C" __attribute__((visibility("default"))) int libcudart_static_0123abcd(int value);

@@ -16,7 +16,7 @@
 
 namespace sluice::symbols {
 
-void PrintTo(const place& at, std::ostream* out) {
+void PrintTo(const code_location& at, std::ostream* out) {
   *out << at.function << " at " << at.file << ":" << at.line << (at.inlined ? " (inlined)" : "");
 }
 
@@ -36,14 +36,14 @@ std::string output_of(const std::string& command) {
 /// The options for a recording that this user made on this machine.
 resolver_options believing_resolver() { return {.local = local_files(true, {})}; }
 
-/// What binutils says: the same places, innermost first.
-std::vector<place> by_addr2line(const std::string& file, std::uint64_t address) {
+/// The places that binutils prints, innermost first.
+std::vector<code_location> by_addr2line(const std::string& file, std::uint64_t address) {
   char hexadecimal[32];
   std::snprintf(hexadecimal, sizeof hexadecimal, "0x%lx", static_cast<unsigned long>(address));
   std::istringstream lines(output_of("addr2line -f -C -i -e '" + file + "' " + hexadecimal));
-  std::vector<place> places;
+  std::vector<code_location> places;
   for (std::string function, where; std::getline(lines, function) && std::getline(lines, where);) {
-    place each;
+    code_location each;
     each.function = function;
     where = where.substr(0, where.find(" (discriminator"));
     const auto colon = where.rfind(':');
@@ -55,10 +55,10 @@ std::vector<place> by_addr2line(const std::string& file, std::uint64_t address) 
   return places;
 }
 
-/// In a form that both can have: binutils writes names without scope or arguments where there is no linkage name, and gives an
-/// inlined function that of the one around it.
-std::vector<place> comparable(std::vector<place> places) {
-  for (place& each : places) {
+/// Converts names to a form that both have: binutils writes names without scope or arguments if there is no linkage
+/// name, and gives an inlined function the name of the function around it.
+std::vector<code_location> comparable(std::vector<code_location> places) {
+  for (code_location& each : places) {
     each.file = fs::path(each.file).lexically_normal().string();
     each.function = each.function.substr(0, each.function.find('('));
     if (const auto scope = each.function.rfind("::"); scope != std::string::npos)
@@ -91,7 +91,8 @@ class native_symbols : public ::testing::Test {
     return reinterpret_cast<std::uintptr_t>(function) - bias_;
   }
 
-  /// The library without debug information, and that in its place under `root`.
+  /// Strips the library of its debug information, which is copied to its place under `root`. Returns the stripped
+  /// library.
   std::string strip(const std::string& root) const {
     const std::string stripped = folder_ + "/stripped.so";
     output_of("objcopy --strip-all '" + library_ + "' '" + stripped + "'");
@@ -140,7 +141,7 @@ TEST_F(native_symbols, of_the_test_program_itself_name_this_test) {
   } bias;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* to) {
-        static_cast<found_bias*>(to)->value = info->dlpi_addr;  // The program comes first.
+        static_cast<found_bias*>(to)->value = info->dlpi_addr;  // The program itself comes first.
         return 1;
       },
       &bias);
@@ -171,7 +172,7 @@ TEST_F(native_symbols, of_a_stripped_library_are_the_functions_it_exports) {
   const resolution found = symbols.find(stripped, build_id_, offset_of(reinterpret_cast<void*>(&sample::exported)) + 4);
   ASSERT_EQ(found.why, verdict::found);
   ASSERT_EQ(found.places.size(), 1U);
-  EXPECT_EQ(found.places[0], (place{"sample::exported(int)", "", 0, false}));
+  EXPECT_EQ(found.places[0], (code_location{"sample::exported(int)", "", 0, false}));
 }
 
 TEST_F(native_symbols, are_not_taken_from_another_build_of_the_file) {
@@ -220,7 +221,7 @@ TEST_F(native_symbols, come_from_no_further_file_that_the_library_names) {
   const auto address = offset_of(reinterpret_cast<void*>(&sample::exported)) + 4;
   const resolution found = symbols.find(linked, build_id_, address);
   ASSERT_EQ(found.places.size(), 1U);
-  EXPECT_EQ(found.places[0], (place{"sample::exported(int)", "", 0, false})) << "the symbol table is enough";
+  EXPECT_EQ(found.places[0], (code_location{"sample::exported(int)", "", 0, false})) << "the symbol table is enough";
 }
 
 TEST_F(native_symbols, come_from_compressed_debug_information) {
@@ -232,7 +233,7 @@ TEST_F(native_symbols, come_from_compressed_debug_information) {
             comparable(by_addr2line(library_, return_address_ - 1)));
 }
 
-/// An ELF file with the last byte of a section left out; nothing if it has no such section.
+/// An ELF file without the last byte of a section; nothing if it has no such section.
 std::string with_section_cut(std::string file, const std::string& name) {
   ElfW(Ehdr) head;
   std::memcpy(&head, file.data(), sizeof head);
@@ -250,7 +251,7 @@ std::string with_section_cut(std::string file, const std::string& name) {
   return {};
 }
 
-// libdw would read on behind them.
+// libdw would read beyond the end of the texts.
 TEST_F(native_symbols, are_those_of_the_symbol_table_where_texts_of_debug_information_have_no_end) {
   std::ifstream in(library_, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
@@ -263,7 +264,7 @@ TEST_F(native_symbols, are_those_of_the_symbol_table_where_texts_of_debug_inform
     resolver symbols(believing_resolver());
     const resolution found = symbols.find(path, build_id_, address);
     ASSERT_EQ(found.places.size(), 1U) << section;
-    EXPECT_EQ(found.places[0], (place{"sample::exported(int)", "", 0, false})) << section;
+    EXPECT_EQ(found.places[0], (code_location{"sample::exported(int)", "", 0, false})) << section;
   }
 }
 

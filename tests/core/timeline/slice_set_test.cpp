@@ -70,7 +70,7 @@ TEST(slice_set, finds_exactly_what_overlaps_a_range) {
   }
   add(set, all);
   ASSERT_EQ(set.hidden(), 0U);
-  for (int question = 0; question < 200; ++question) {
+  for (int query = 0; query < 200; ++query) {
     auto a = static_cast<time_ns>(random() % 100'000);
     auto b = a + static_cast<time_ns>(random() % 1000);
     std::set<std::uint64_t> wanted;

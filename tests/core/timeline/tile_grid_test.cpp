@@ -11,7 +11,7 @@ namespace {
 
 constexpr time_ns span = time_ns{1} << 30;
 
-/// Chunks of `rows` rows of a kind each, one after another over the span.
+/// Sets `count` chunks of one kind with `rows` rows each, one after another over the span.
 void set_known(std::vector<trace::chunk_info>& chunks, trace::row_type type, int count, std::uint32_t rows) {
   for (int i = 0; i < count; ++i) {
     trace::chunk_info chunk;
@@ -30,7 +30,7 @@ void expect_no_gap(std::span<const trace::section_row> sections) {
   for (std::size_t i = 1; i < sections.size(); ++i) EXPECT_EQ(sections[i].time, sections[i - 1].end);
 }
 
-std::uint64_t most_events(std::span<const trace::section_row> sections) {
+std::uint64_t max_events(std::span<const trace::section_row> sections) {
   std::uint64_t most = 0;
   for (const trace::section_row& each : sections) most = std::max(most, each.events);
   return most;
@@ -43,7 +43,7 @@ TEST(small_share, is_a_share_to_a_2048th_of_itself) {
   EXPECT_EQ(trace::share_of(trace::small_share(0.5)), 0.5);
   EXPECT_EQ(trace::small_share(-0.1), 0) << "below all shares";
   EXPECT_EQ(trace::small_share(1.5), trace::small_share(1)) << "above all";
-  EXPECT_EQ(trace::small_share(1e-30), 0) << "too small to be told";
+  EXPECT_EQ(trace::small_share(1e-30), 0) << "too small to be detected";
   for (double share = 1; share > 1e-15; share *= 0.997)
     ASSERT_NEAR(trace::share_of(trace::small_share(share)), share, share / 2048);
   EXPECT_LE(trace::share_of(trace::small_share(0.99999)), 1) << "no more than all";
@@ -54,8 +54,8 @@ TEST(plan_of_sections, divides_until_few_events_lie_in_each) {
   set_known(chunks, trace::row_type::kernel, 1024, 1000);
   const auto sections = plan_sections(0, span - 1, chunks, 5000);
   expect_no_gap(sections);
-  EXPECT_LE(most_events(sections), 5000U);
-  EXPECT_GE(most_events(sections), 5000U / 2);
+  EXPECT_LE(max_events(sections), 5000U);
+  EXPECT_GE(max_events(sections), 5000U / 2);
 }
 
 TEST(plan_of_sections, divides_roots_even_where_nothing_happens) {
@@ -69,10 +69,10 @@ TEST(plan_of_sections, takes_no_notice_of_blocks_that_are_freed_soon) {
   set_known(chunks, trace::row_type::alloc, 512, 1000);
   set_known(chunks, trace::row_type::free, 512, 1000);
   const auto sections = plan_sections(0, span - 1, chunks, 5000);
-  EXPECT_LE(most_events(sections), 5000U);
+  EXPECT_LE(max_events(sections), 5000U);
 }
 
-/// What every section is told of the blocks that live on into it is no more than some share of all events, however many leak.
+/// The blocks that outlive their sections add at most a fixed share of all events to later sections, however many leak.
 TEST(plan_of_sections, leaves_more_events_together_the_more_blocks_live) {
   std::vector<trace::chunk_info> chunks;
   set_known(chunks, trace::row_type::alloc, 4096, 1000);
@@ -83,9 +83,9 @@ TEST(plan_of_sections, leaves_more_events_together_the_more_blocks_live) {
   const auto live_at = [](time_ns time) {
     return 4096.0 * 200 * static_cast<double>(time) / static_cast<double>(span);
   };
-  double told = 0;
-  for (const trace::section_row& each : sections) told += live_at(each.time);
-  EXPECT_LE(told, 4096 * 1800 * 4 / events_a_live_block);
+  double reported = 0;
+  for (const trace::section_row& each : sections) reported += live_at(each.time);
+  EXPECT_LE(reported, 4096 * 1800 * 4 / events_a_live_block);
 }
 
 std::vector<std::pair<time_ns, time_ns>> spans_of(std::span<const trace::section_row> sections) {
@@ -94,11 +94,11 @@ std::vector<std::pair<time_ns, time_ns>> spans_of(std::span<const trace::section
   return all;
 }
 
-/// Plans again after each eighth of the chunks, and at the end.
+/// Plans more sections after each eighth of the chunks, keeps the settled ones, and returns the plan at the end.
 std::vector<trace::section_row> planned_while_growing(std::span<const trace::chunk_info> chunks, double target) {
   std::vector<trace::section_row> settled;
-  for (std::size_t eighths = 1; eighths <= 8; ++eighths) {
-    const auto so_far = chunks.first(chunks.size() * eighths / 8);
+  for (std::size_t octile_coverage = 1; octile_coverage <= 8; ++octile_coverage) {
+    const auto so_far = chunks.first(chunks.size() * octile_coverage / 8);
     const time_ns end = so_far.back().max_time;
     const auto next = plan_next_sections(so_far.front().min_time, end, so_far, target, settled, end - span / 64);
     for (const trace::section_row& each : next) EXPECT_LE(each.end, end - span / 64);
@@ -123,10 +123,10 @@ TEST(plan_of_sections, has_no_gap_where_it_was_made_while_a_recording_grew_that_
   for (std::size_t i = 1; i < sections.size(); ++i) ASSERT_EQ(sections[i].time, sections[i - 1].end);
   EXPECT_LE(sections.front().time, chunks.front().min_time);
   EXPECT_GT(sections.back().end, chunks.back().max_time);
-  EXPECT_LE(most_events(sections), 5000U);
+  EXPECT_LE(max_events(sections), 5000U);
 }
 
-/// The longer a recording, the larger the tiles over all of it, which may begin before it.
+/// The longer a recording, the larger the tiles over all of it, which may start before it.
 TEST(plan_of_sections, begins_with_settled_ones_however_long_the_recording_becomes) {
   constexpr time_ns begin = -span / 3;
   std::vector<trace::chunk_info> chunks;
@@ -139,7 +139,7 @@ TEST(plan_of_sections, begins_with_settled_ones_however_long_the_recording_becom
   EXPECT_LT(root_tiles(begin, 100 * span).front().begin, settled.front().time);
 }
 
-/// An event that lies before all others shows up once sections were settled.
+/// An event before all others appears after sections were settled.
 TEST(plan_of_sections, keeps_settled_ones_when_the_recording_turns_out_to_begin_earlier) {
   std::vector<trace::chunk_info> chunks;
   set_known(chunks, trace::row_type::kernel, 1024, 1000);

@@ -9,7 +9,7 @@
 namespace sluice::timeline {
 namespace {
 
-/// The slow, obvious way: all steps in order, walked from the start for every question.
+/// A slow, obvious reference: all steps in order, which every query walks from the start.
 template <class Step>
 class reference {
  public:
@@ -69,7 +69,7 @@ class time_tree_of : public ::testing::Test {};
 using steps = ::testing::Types<delta_step, sample_step>;
 TYPED_TEST_SUITE(time_tree_of, steps);
 
-TYPED_TEST(time_tree_of, answers_like_a_list_of_all_steps_whatever_the_order_they_come_in) {
+TYPED_TEST(time_tree_of, results_like_a_list_of_all_steps_whatever_the_order_they_come_in) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 40; ++round) {
     time_tree<TypeParam> tree;
@@ -80,7 +80,7 @@ TYPED_TEST(time_tree_of, answers_like_a_list_of_all_steps_whatever_the_order_the
     time_ns now = 0;
     for (int batch = 0; batch < 5; ++batch) {
       for (int i = 0; i < 200; ++i) {
-        // Mostly in order, some a little late, some anywhere.
+        // Most steps arrive in order, some a little late, and some anywhere.
         const auto how = random() % 10;
         now += static_cast<time_ns>(random() % static_cast<std::uint64_t>(span / 500 + 1));
         const time_ns time = how == 0 ? any_time(random) : how < 3 ? now - static_cast<time_ns>(random() % 50) : now;
@@ -89,7 +89,7 @@ TYPED_TEST(time_tree_of, answers_like_a_list_of_all_steps_whatever_the_order_the
         slow.add(step);
       }
       tree.settle();
-      for (int question = 0; question < 20; ++question) {
+      for (int query = 0; query < 20; ++query) {
         const time_ns a = any_time(random);
         const time_ns b = any_time(random);
         EXPECT_EQ(tree.at(a), slow.at(a));
@@ -144,7 +144,7 @@ TEST(level_tree, holds_times_at_the_bounds) {
   for (int i = 0; i < 200; ++i) use.add({(i % 2 == 0 ? -bound : bound) + i * (i % 2 == 0 ? 1 : -1), 1});
   use.settle();
   EXPECT_EQ(use.at(bound), 200);
-  EXPECT_EQ(use.over(-bound, bound).minimum, 2);  // The first step and i = 0 come at the very begin.
+  EXPECT_EQ(use.over(-bound, bound).minimum, 2);  // The first step and i = 0 are at the very start.
 }
 
 TEST(level_tree, without_steps_is_zero_everywhere) {
@@ -177,7 +177,7 @@ TEST(coverage, is_the_length_of_the_union) {
       for (time_ns t = begin; t < end; ++t) covered[static_cast<std::size_t>(t)] = true;
     }
     busy.settle();
-    for (int question = 0; question < 50; ++question) {
+    for (int query = 0; query < 50; ++query) {
       auto a = static_cast<time_ns>(random() % 2000);
       auto b = static_cast<time_ns>(random() % 2000);
       if (b < a) std::swap(a, b);

@@ -1,4 +1,4 @@
-// A writer that takes its name at the start, and one that is about to replace a file.
+// A writer that claims its name at the start, and a writer that is about to replace a file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -48,12 +48,12 @@ TEST_F(claimed_name, takes_its_name_before_it_has_anything_to_say) {
   EXPECT_TRUE(std::filesystem::exists(path_));
   EXPECT_FALSE(holds_nothing(path_)) << "it is being written";
   EXPECT_EQ(file_writer::create_claimed(path_, careful).error().code, error_code::io);
-  EXPECT_EQ(file_writer::create_claimed(path_).error().code, error_code::io) << "nor may it be replaced";
+  EXPECT_EQ(file_writer::create_claimed(path_).error().code, error_code::io) << "it must not be replaced either";
   const std::string header = bytes();
   first->discard();
   EXPECT_FALSE(std::filesystem::exists(path_));
 
-  std::ofstream(path_, std::ios::binary) << header;  // As its writer leaves it that is killed.
+  std::ofstream(path_, std::ios::binary) << header;  // The state in which a killed writer leaves the file.
   EXPECT_TRUE(holds_nothing(path_));
   auto next = file_writer::create_claimed(path_, careful);
   ASSERT_TRUE(next) << next.error().to_string();
@@ -72,7 +72,7 @@ TEST_F(claimed_name, is_read_as_before_while_another_is_about_to_replace_it) {
   EXPECT_FALSE(file::open(path_).value()->latest()->growing());
   EXPECT_EQ(kernels(), 10U);
   next->discard();
-  EXPECT_TRUE(file_writer::create_claimed(path_)) << "it has let go";
+  EXPECT_TRUE(file_writer::create_claimed(path_)) << "the name is released";
   EXPECT_EQ(kernels(), 10U);
 }
 

@@ -35,14 +35,15 @@ TYPED_TEST(codec, brings_every_member_back) {
   }
 }
 
-/// A member of the row at `at` of rows that lie one after another, in words.
+/// The value of a member of row `at` in an array of rows, as text.
 std::string value_of(const row_layout& layout, const member_layout& member, const void* rows, std::size_t at) {
   const auto* row = static_cast<const std::byte*>(rows) + at * layout.bytes;
   if (member.is_text()) return *reinterpret_cast<const std::string*>(row + member.offset);
   return std::to_string(load(member, row));
 }
 
-/// Where `number` is the only wanted column: expects its values, and of the others what all rows have in common, else their defaults.
+/// Expects the result of decoding only column `number`: the values of that column; for other columns the value that all
+/// rows share, or the default if rows differ.
 void expect_one_column(const row_layout& layout, std::uint16_t number, const void* decoded, const void* rows,
                        std::size_t count, const void* usual) {
   for (const member_layout& member : layout.members) {
@@ -73,13 +74,13 @@ TYPED_TEST(codec, reads_the_columns_that_are_wanted) {
       [&](const auto&... fields) { (check(column_set<TypeParam>::of(fields.member), fields.number), ...); });
 }
 
-/// Long chunks, one after another through one encoder, which learns from the first: values as recordings have them, and outliers.
+/// Encodes long chunks, one after another, with one encoder, which adapts to the first: realistic values, and outliers.
 TYPED_TEST(codec, brings_chunks_back_that_it_encodes_by_habit) {
   std::mt19937_64 random(5);
   row_encoder encoder;
   for (unsigned chunk = 0; chunk < 5; ++chunk) {
     std::vector<TypeParam> rows{testing::random_row<TypeParam>(random)};
-    const unsigned turn = chunk / 2;  // Two chunks alike, then others.
+    const unsigned turn = chunk / 2;  // Every two chunks are similar; the next two differ from them.
     while (rows.size() < 700) rows.push_back(testing::row_after(rows.back(), random, turn));
     std::vector<std::byte> payload;
     encoder.encode<TypeParam>(rows, payload);
@@ -90,7 +91,7 @@ TYPED_TEST(codec, brings_chunks_back_that_it_encodes_by_habit) {
   }
 }
 
-/// What a chunk's header says of its rows, rising ones and others, is what a look at each of them says.
+/// A chunk's header summarizes rising and other values correctly, compared with a scan of the rows.
 TYPED_TEST(codec, knows_the_times_and_ids_of_its_rows) {
   std::mt19937_64 random(3);
   row_encoder encoder;
@@ -174,7 +175,7 @@ TEST(codec_errors, a_claim_of_too_many_rows_is_refused_before_memory_is_taken) {
   EXPECT_EQ(decoded.capacity(), 0U);
 }
 
-/// Each would take a hundred bytes and more to remember, and three in the file.
+/// Each column would take at least a hundred bytes in memory, but only three in the file.
 TEST(codec_errors, more_columns_than_any_row_has_are_refused) {
   std::vector<std::byte> payload;
   const std::size_t columns = max_chunk_columns + 1;
@@ -203,7 +204,7 @@ TEST(codec_errors, a_column_of_a_newer_writer_is_skipped) {
   row.step = 42;
   std::vector<std::byte> payload;
   row_encoder().encode<marker_event>(std::span(&row, 1), payload);
-  // One column more: constant, 5.
+  // Adds a column with the constant value 5.
   payload.front() = static_cast<std::byte>(std::to_integer<unsigned>(payload.front()) + 1);
   const std::byte column[] = {std::byte{0xe7}, std::byte{0x07}, std::byte{0}, std::byte{10}};
   payload.insert(payload.begin() + 1, std::begin(column), std::end(column));
@@ -213,11 +214,11 @@ TEST(codec_errors, a_column_of_a_newer_writer_is_skipped) {
   EXPECT_EQ(decoded.front().step, 42);
 }
 
-/// Of rows of tiles, which are read by their columns.
+/// Rows of tiles, which are read by column.
 template <class Row>
 class columns_of_rows : public ::testing::Test {
  protected:
-  /// Expects of a payload, sound or not, what `decode_rows` makes of it.
+  /// Expects the same result as from `decode_rows` for a valid or invalid payload.
   static void expect_the_same(std::span<const std::byte> payload, std::size_t count, row_values<Row>& values) {
     std::vector<Row> rows;
     const auto as_rows = decode_rows<Row>(payload, count, rows);
@@ -243,7 +244,7 @@ TYPED_TEST(columns_of_rows, say_what_the_rows_say) {
   std::mt19937_64 random(17);
   row_encoder encoder;
   row_values<TypeParam> values;
-  // The same memory for long ones, short ones, none, and one that takes more than is kept.
+  // Reuses one buffer for long, short and empty chunks, and for a chunk that is larger than the kept buffer.
   for (const std::size_t count : {1000U, 10U, 0U, 65'536U, 300U}) {
     std::vector<TypeParam> rows;
     for (std::size_t i = 0; i < count; ++i)

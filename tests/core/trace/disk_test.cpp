@@ -1,5 +1,5 @@
-// Size on disk of a recording of a training. The rows are those of PyTorch: every step has the same launches, which
-// touch weights (old blocks) and activations (blocks of this step), at slightly varying times.
+// The size on disk of a recording of a training. The rows are like those of PyTorch: every step has the same launches,
+// which touch weights (old blocks) and activations (blocks of this step), at slightly varying times.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ class training {
   explicit training(file_writer& to) : to_(to) {
     for (int i = 0; i < launches; ++i) {
       launch made{to.intern("kernel " + std::to_string(random_() % 25)), {}};
-      // An optimizer's launch names every weight, gradient and moment; others name a handful.
+      // An optimizer's launch uses every weight, gradient and moment; other launches use a few blocks.
       const int operands = i >= launches - 2 ? 120 : 2 + static_cast<int>(random_() % 4);
       for (int j = 0; j < operands; ++j) {
         const bool weight = operands > 50 || random_() % 3 == 0;
@@ -91,7 +91,7 @@ class training {
   }
 
   file_writer& to_;
-  std::mt19937_64 random_{1};  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same every time.
+  std::mt19937_64 random_{1};  // NOLINT(cert-msc32-c,cert-msc51-cpp): a fixed seed.
   std::vector<launch> launches_;
   std::vector<std::uint64_t> bytes_, addresses_;
   std::vector<block_id> live_;
@@ -107,13 +107,13 @@ TEST(disk, a_training_takes_two_bytes_an_event) {
   training recorded(*file);
   for (int i = 0; i < 500; ++i) {
     recorded.step();
-    if (i % 125 == 124) {  // As often as a recording of 800 us a step is flushed.
+    if (i % 125 == 124) {  // As often as a recording with 800 us a step is flushed.
       ASSERT_TRUE(file->flush().has_value());
     }
   }
   ASSERT_TRUE(file->close().has_value());
   const double events = static_cast<double>(file->events());
-  EXPECT_GT(static_cast<double>(recorded.touches()), 0.7 * events) << "most of what is recorded are touches";
+  EXPECT_GT(static_cast<double>(recorded.touches()), 0.7 * events) << "most recorded rows are touches";
   EXPECT_LE(static_cast<double>(std::filesystem::file_size(path)) / events, 2.0);
   std::filesystem::remove(path);
 }

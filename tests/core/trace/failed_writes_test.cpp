@@ -1,5 +1,5 @@
-// A writer whose disk fails at any byte, by any fault, and may have room again: what a reader finds, and what is said to be
-// lost, are together what was written, by kind.
+// A writer whose disk fails at any byte, in any way, and may have space again later: for each kind, the rows that a
+// reader finds and the rows reported as lost add up to the rows passed to the writer.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,10 +22,10 @@ using sluice::testing::disk;
 using sluice::testing::failing_disk;
 using kinds = std::map<row_type, std::uint64_t>;
 
-/// What is expected of each program's events: rows by kind, and what its own losses add.
+/// The expected events of each program: rows by kind, and the program's own losses.
 struct tally {
   kinds rows;
-  dropped_rows::count happened;  ///< Rows of happenings, and events that loss rows report.
+  dropped_rows::count happened;  ///< Event rows, plus events that loss rows report.
 
   void add(row_type kind, std::uint64_t count = 1) {
     if (count == 0) return;
@@ -45,7 +45,7 @@ struct tally {
   }
 };
 
-/// A program that does something of each kind, written to a disk that fails now and then.
+/// A program that writes some rows of each kind to a disk that sometimes fails.
 class program {
  public:
   program(std::string path, unsigned seed) : path_(std::move(path)), random_(seed) {
@@ -54,7 +54,7 @@ class program {
     options.outlives_failures = true;
     file_.emplace(std::move(file_writer::create(path_, options).value()));
     const std::uint64_t most = random_() % 4 == 0 ? 1 + random_() % 100 : UINT64_MAX;
-    faults_ = {.why = pick({ENOSPC, EFBIG, EDQUOT, EIO}), .most_at_once = most, .truncates = random_() % 8 != 0};
+    faults_ = {.why = pick({ENOSPC, EFBIG, EDQUOT, EIO}), .max_at_once = most, .truncates = random_() % 8 != 0};
   }
   ~program() { disk() = {}; }
 
@@ -74,7 +74,7 @@ class program {
   }
 
   void check() {
-    ASSERT_EQ(closed_ && !file_->says_losses(), false) << "a file that was closed in order says its losses";
+    ASSERT_EQ(closed_ && !file_->says_losses(), false) << "a properly closed file reports its losses";
     const auto opened = file::open(path_);
     ASSERT_TRUE(opened) << opened.error().to_string();
     tally there;
@@ -158,11 +158,11 @@ class program {
         return put(row);
       }
       case 10:
-        file_->add(begin<checkpoint_event>());  // Repeats what is known: its loss is none.
+        file_->add(begin<checkpoint_event>());  // Repeats known facts, so its loss is not a lost event.
         return;
       default: {
         if (random_() % 8 != 0) return;
-        auto row = begin<loss_event>();  // What a ring lost before.
+        auto row = begin<loss_event>();  // Reports events that a ring buffer lost earlier.
         row.end = row.time;
         row.events = 1 + random_() % 100;
         row.memory_events = random_() % (row.events + 1);
@@ -172,7 +172,7 @@ class program {
     }
   }
 
-  /// Frees a block; now and then it is only inferred that it was freed.
+  /// Frees a block; sometimes the free is only inferred.
   void release() {
     if (live_.empty()) return;
     auto row = begin<free_event>();
@@ -188,7 +188,7 @@ class program {
     if (const auto lost = file_->resume()) lost_.add(*lost);
   }
 
-  /// A free that was inferred is none that happened.
+  /// An inferred free is not an event.
   template <class Row>
   static void look_for(const snapshot& in, tally& there) {
     const auto read = in.for_each<Row>([&](const Row& row) {
@@ -229,10 +229,10 @@ TEST_F(failed_writes, leave_nothing_that_is_neither_in_the_file_nor_said_to_be_l
     losses += one.lost_anything() ? 1 : 0;
     if (HasFailure()) break;
   }
-  EXPECT_GT(losses, 100) << "else nothing was tried";
+  EXPECT_GT(losses, 100) << "otherwise the test checks nothing";
 }
 
-// More frees wait for room than a chunk takes.
+// More frees wait for their allocation's row than fit in a chunk.
 TEST_F(failed_writes, keep_more_frees_than_a_chunk_takes) {
   constexpr std::uint64_t blocks = 3 * max_chunk_rows;
   auto file = std::move(file_writer::create(path_, {.outlives_failures = true}).value());
@@ -260,7 +260,7 @@ TEST_F(failed_writes, keep_more_frees_than_a_chunk_takes) {
   EXPECT_EQ(freed, blocks);
 }
 
-// A disk that others fill: cutting the file off would only give them more of it.
+// Other programs fill the disk: truncating the file would only give them more of it.
 TEST_F(failed_writes, take_little_from_a_file_on_a_disk_that_stays_full) {
   auto file = std::move(file_writer::create(path_, {.outlives_failures = true}).value());
   std::mt19937_64 random(1);

@@ -1,4 +1,5 @@
-// `pwrite` and `ftruncate` that fail as failing_disk.hpp says. Loaded into another program, as the environment says:
+// `pwrite` and `ftruncate` that fail as failing_disk.hpp describes. In a program that loads this as a library, the
+// environment sets the limits:
 //
 //   FAILING_DISK="ROOM LONGEST FAILURES ERRNO MOST_AT_ONCE"
 #include "tests/core/trace/failing_disk.hpp"
@@ -22,14 +23,14 @@ failing_disk from_environment() {
   made.room = room;
   made.longest = longest;
   made.failures = failures;
-  made.most_at_once = most;
+  made.max_at_once = most;
   return made;
 }
 
-/// What a write of `count` bytes at `offset` can take.
+/// The number of bytes that a write of `count` bytes at `offset` can write.
 std::uint64_t possible(failing_disk& on, std::uint64_t count, std::uint64_t offset) {
   const std::uint64_t below = offset < on.longest ? on.longest - offset : 0;
-  const std::uint64_t most = std::min({count, on.room, below, on.most_at_once});
+  const std::uint64_t most = std::min({count, on.room, below, on.max_at_once});
   if (most != 0 || count == 0) return most;
   if (on.failures != UINT64_MAX && --on.failures == 0) on.room = on.longest = on.failures = UINT64_MAX;
   return 0;

@@ -28,7 +28,7 @@ class trace_file : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  /// `count` kernels, 10 ns each, one every 100 ns, in chunks of `per_chunk`.
+  /// Writes `count` kernels of 10 ns, one every 100 ns, in chunks of `per_chunk` rows.
   file_writer kernels(std::size_t count, std::size_t per_chunk) {
     writer_options options;
     options.rows_per_chunk = per_chunk;
@@ -104,7 +104,7 @@ TEST_F(trace_file, takes_events_that_are_filled_in_where_they_wait) {
   kernel_event like;
   like.device = static_cast<device_id>(3);
   for (std::size_t i = 0; i < 103; ++i) {
-    // Some whole, some filled in after: also across the ends of chunks, and with names that come in between.
+    // Some rows are complete, some are filled in later: also across chunk boundaries, and with names added in between.
     if (i % 3 == 0) {
       writer.add(kernel(writer, i));
       continue;
@@ -198,9 +198,9 @@ TEST_F(trace_file, that_grows_is_shown_up_to_its_last_flush) {
     }
     return counts(allocations, frees);
   };
-  add(10, 7);  // A chunk of allocations is written when it is full; their frees wait.
+  add(10, 7);  // A chunk of allocations is written when it is full; the frees of its blocks wait.
   const auto opened = file::open(path_).value();
-  EXPECT_EQ(shown(*opened), counts(0, 0)) << "no block is shown whose free is on its way";
+  EXPECT_EQ(shown(*opened), counts(0, 0)) << "a block whose free is still pending is not shown";
   const auto own = file::open(path_, {.for_its_writer = true}).value();
   EXPECT_EQ(shown(*own), counts(8, 0));
   ASSERT_TRUE(writer->flush());
@@ -222,12 +222,12 @@ TEST_F(trace_file, knows_whether_a_writer_still_has_it) {
   EXPECT_FALSE(opened->refresh().value());
   EXPECT_FALSE(file_writer::create(path_)) << "one file, one writer";
 
-  // A writer that is killed lets go of the lock and leaves no index: its copy of the descriptor is the last.
+  // A killed writer releases the lock and leaves no index: the child holds the last copy of the descriptor.
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) ::_exit(0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_TRUE(opened->latest()->growing()) << "a child that ends takes nothing away";
+  EXPECT_TRUE(opened->latest()->growing()) << "the end of a child changes nothing";
 
   ASSERT_TRUE(writer->close());
   EXPECT_TRUE(opened->refresh().value());
@@ -247,18 +247,18 @@ TEST_F(trace_file, of_a_killed_writer_neither_grows_nor_is_complete) {
     static_cast<void>(!::write(ready[1], flushed ? "y" : "n", 1));
     for (;;) ::pause();
   }
-  char answer = 0;
-  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
-  ASSERT_EQ(answer, 'y');
+  char result = 0;
+  ASSERT_EQ(::read(ready[0], &result, 1), 1);
+  ASSERT_EQ(result, 'y');
   const auto opened = file::open(path_).value();
   EXPECT_TRUE(opened->latest()->growing());
   EXPECT_EQ(count_kernels(*opened->latest()), 10u);
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_TRUE(opened->refresh().value()) << "that it died is news";
+  EXPECT_TRUE(opened->refresh().value()) << "the writer's death is a change";
   EXPECT_FALSE(opened->latest()->growing());
   EXPECT_FALSE(opened->latest()->complete());
-  EXPECT_EQ(count_kernels(*opened->latest()), 14u) << "also what came after its last flush";
+  EXPECT_EQ(count_kernels(*opened->latest()), 14u) << "includes rows after its last flush";
   ::close(ready[0]);
   ::close(ready[1]);
 }
@@ -342,7 +342,7 @@ TEST_F(trace_file, names_what_is_wrong_with_a_file_it_cannot_open) {
 }
 
 TEST_F(trace_file, is_kept_up_to_the_last_whole_chunk_when_the_disk_is_full) {
-  // /dev/full would not do: what was written before must stay. A file size limit fails the same way, with EFBIG.
+  // /dev/full is no substitute: rows written before must stay. A file size limit fails the same way, with EFBIG.
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -374,7 +374,7 @@ TEST_F(trace_file, forgets_what_lies_before_a_mark_in_a_file_that_takes_its_plac
   ASSERT_TRUE(writer.flush());
   const auto before = file::open(path_).value();
   ASSERT_TRUE(writer.drop_before(*mark));
-  EXPECT_EQ(count_kernels(*before->latest()), 130U) << "who has it open keeps it";
+  EXPECT_EQ(count_kernels(*before->latest()), 130U) << "a reader that has it open keeps it";
   const auto next = before->successor().value();
   ASSERT_NE(next, nullptr);
   EXPECT_EQ(count_kernels(*next->latest()), 30U);
@@ -394,7 +394,7 @@ TEST_F(trace_file, takes_no_place_that_another_file_has_by_now) {
   ASSERT_FALSE(dropped);
   EXPECT_EQ(dropped.error().code, error_code::io);
   EXPECT_EQ(bytes().size(), 4U);
-  EXPECT_EQ(::sluice::testing::files_named_after(path_), 2U) << "the two whole ones";
+  EXPECT_EQ(::sluice::testing::files_named_after(path_), 2U) << "the two complete files";
   ASSERT_TRUE(writer.close());
   EXPECT_EQ(count_kernels(*file::open(moved).value()->latest()), 100U);
   std::filesystem::remove(moved);
@@ -440,7 +440,7 @@ TEST_F(trace_file, keeps_summaries_apart_from_what_they_sum_up) {
   EXPECT_EQ(count_kernels(*now), 100u);
   for (const chunk_info& chunk : now->chunks()) EXPECT_FALSE(is_summary(chunk.type));
   ASSERT_EQ(now->summaries().size(), 2u);
-  EXPECT_EQ(now->end(), 9910) << "a summary is no event";
+  EXPECT_EQ(now->end(), 9910) << "a summary is not an event";
   std::vector<section_row> read_sections;
   ASSERT_TRUE(now->read_summary(now->summaries()[0], read_sections));
   ASSERT_EQ(read_sections.size(), 2u);
@@ -477,7 +477,7 @@ TEST_F(trace_file, gives_who_wants_some_columns_of_summaries_those_and_others_al
       EXPECT_EQ((*times)[i].time, blocks[i].time);
       EXPECT_EQ((*times)[i].end, blocks[i].end);
       EXPECT_EQ((*few)[i].bytes, blocks[i].bytes);
-      EXPECT_EQ((*few)[i].address, 0U) << "nobody asked for it";
+      EXPECT_EQ((*few)[i].address, 0U) << "not requested";
       EXPECT_EQ((*all)[i].bytes, blocks[i].bytes);
       EXPECT_EQ((*all)[i].address, blocks[i].address);
     }
@@ -509,7 +509,7 @@ TEST_F(trace_file, takes_the_summaries_of_another_file_for_the_events_that_they_
   const auto first = opened->latest();
   const auto summed = first->with_summaries(*file::open(beside).value()->latest());
   std::filesystem::remove(beside);
-  EXPECT_FALSE(file::open(path_).value()->adopt(summed)) << "it is another file's";
+  EXPECT_FALSE(file::open(path_).value()->adopt(summed)) << "it belongs to another file";
   ASSERT_TRUE(opened->adopt(summed));
   EXPECT_EQ(opened->latest(), summed);
   EXPECT_TRUE(first->summaries().empty());
@@ -522,7 +522,7 @@ TEST_F(trace_file, takes_the_summaries_of_another_file_for_the_events_that_they_
 
   put(whole);
   ASSERT_TRUE(opened->refresh().value());
-  EXPECT_TRUE(opened->latest()->summaries().empty()) << "they are of fewer events";
+  EXPECT_TRUE(opened->latest()->summaries().empty()) << "they cover fewer events";
   EXPECT_FALSE(opened->adopt(summed));
   EXPECT_EQ(count_kernels(*opened->latest()), 100u);
 }
@@ -548,7 +548,7 @@ TEST_F(trace_file, knows_which_chunk_holds_an_event) {
   std::uint64_t next = 1;
   for (const chunk_info& chunk : now->chunks()) {
     if (chunk.type == row_type::attribute) {
-      EXPECT_EQ(chunk.lowest_event, 7u) << "of what it is about";
+      EXPECT_EQ(chunk.lowest_event, 7u) << "the event that it describes";
       EXPECT_EQ(chunk.highest_event, 7u);
     }
     if (chunk.type != row_type::kernel) continue;
@@ -584,7 +584,8 @@ TEST_F(trace_file, reads_one_column_of_many) {
     }
   }
   std::vector<string_id> names;
-  EXPECT_FALSE(now->read_column<alloc_event>(now->chunks().size() - 1, &alloc_event::name, names)) << "of another kind";
+  EXPECT_FALSE(now->read_column<alloc_event>(now->chunks().size() - 1, &alloc_event::name, names))
+      << "a different kind";
 }
 
 }  // namespace

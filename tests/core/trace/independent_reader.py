@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Reads a .sluice file as core/trace/file/format.md tells it, and with none of the project's code.
+"""Reads a .sluice file as core/trace/file/format.md describes it, without any of the project's code.
 
     independent_reader.py FORMAT.MD FILE      prints, as JSON, for each kind of row: rows, and for each column the sum of its values
-                                              modulo 2^64, of texts the sum of their lengths
+                                              modulo 2^64, for texts the sum of their lengths
 
-Which columns there are, and what a column that is not there has in every row, is read from the text itself. Needs libzstd; checksums are not looked at. Exits with 77 where there is no libzstd.
+The columns, and the default values of missing ones, are read from the document itself. Needs libzstd; does not check
+checksums. Exits with 77 if libzstd is missing.
 """
 import ctypes
 import ctypes.util
@@ -107,7 +108,7 @@ def values_of(line, small, rows, columns):
 
 
 def read_columns(payload, rows):
-    """{number: values}; of texts the lengths."""
+    """{number: values}; lengths for texts."""
     cursor = Cursor(payload)
     lines = []
     for _ in range(cursor.varint()):

@@ -16,15 +16,15 @@
 namespace sluice::trace {
 namespace {
 
-constexpr std::size_t kernels = 5'000;  ///< Each in a chunk of its own.
+constexpr std::size_t kernels = 5'000;  ///< Each kernel is in its own chunk.
 constexpr time_ns tile_length = 4096;
 constexpr std::size_t tiles = 1'500;
 
-/// A recording in memory, which counts the bytes that are read of it.
+/// A recording in memory that counts the bytes that are read from it.
 class counted_bytes final : public byte_source {
  public:
   explicit counted_bytes(std::vector<char> content) : byte_source("memory"), content_(std::move(content)) {}
-  result<extent> look() override { return extent{content_.size(), false, {}}; }
+  result<extent> poll() override { return extent{content_.size(), false, {}}; }
   result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
     const std::size_t from = std::min<std::size_t>(offset, content_.size());
     const std::size_t bytes = std::min(into.size(), content_.size() - from);
@@ -44,7 +44,7 @@ std::vector<char> content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A closed recording of `count` chunks of one kernel, and of as many chunks of tiles and of categories as are asked for.
+/// A closed recording of `count` chunks of one kernel, and the requested numbers of chunks of tiles and of categories.
 std::vector<char> recording(std::size_t count, std::size_t of_tiles = 0) {
   const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
   const std::string path = (std::filesystem::temp_directory_path() /
@@ -65,7 +65,7 @@ std::vector<char> recording(std::size_t count, std::size_t of_tiles = 0) {
     const std::pair<time_ns, time_ns> over(begin, begin + tile_length - 1);
     writer.add_summary<block_category_row>(std::vector<block_category_row>{{static_cast<block_id>(i + 1), 1, 1}}, over);
     writer.add_summary<curve_bin_row>(std::vector<curve_bin_row>{{begin, 0, 1, 2, 1.5, 2}}, over);
-    // The tile above two.
+    // The tile of the next level, which covers two tiles.
     if (i % 2 == 1)
       writer.add_summary<curve_bin_row>(std::vector<curve_bin_row>{{begin, 0, 1, 2, 1.5, 2}},
                                         std::pair(begin - tile_length, begin + tile_length - 1));
@@ -81,7 +81,7 @@ std::shared_ptr<const snapshot> open(std::vector<char> content) {
   return opened ? (*opened)->latest() : nullptr;
 }
 
-/// Where the index of a recording begins: the list of pages, or the only page.
+/// The position of a recording's index: of the list of pages, or of the only page.
 struct ends {
   std::size_t list = 0;
   std::size_t pages = 0;
@@ -124,8 +124,8 @@ TEST(index_pages, are_found_by_who_needs_few_chunks_and_who_needs_all) {
   ASSERT_TRUE(paged && whole);
   EXPECT_TRUE(paged->complete());
   EXPECT_TRUE(paged->warnings().empty());
-  ASSERT_EQ(paged->chunk_count(), kernels + 1) << "and the names";
-  // One by one first: nobody has asked for all yet.
+  ASSERT_EQ(paged->chunk_count(), kernels + 1) << "plus the names";
+  // Reads single entries first, before anything requests all of them.
   for (std::size_t i = 0; i < paged->chunk_count(); i += 97)
     EXPECT_EQ(paged->chunk(i).offset, whole->chunks()[i].offset);
   EXPECT_EQ(paged->chunk(paged->chunk_count()).rows, 0U);
@@ -184,7 +184,7 @@ TEST(index_pages, are_not_read_before_they_are_needed) {
     return std::pair(opened, source->read());
   };
   const auto small = bytes_to_open(recording(kernels, tiles)), large = bytes_to_open(recording(4 * kernels, tiles * 4));
-  // Of four times as many chunks only the list of pages is longer, by a line for each page.
+  // With four times as many chunks, only the list of pages is longer, by one row per page.
   constexpr std::size_t more_pages = 3 * (kernels + tiles * 5 / 2) / chunks_a_page + 2;
   constexpr std::size_t a_line = 32;
   EXPECT_LT(large.first, small.first + more_pages * a_line);
@@ -192,8 +192,8 @@ TEST(index_pages, are_not_read_before_they_are_needed) {
 }
 
 TEST(index_pages, are_for_long_indexes_alone) {
-  // With the chunk of names.
-  const auto shortest = recording(most_chunks_unpaged), longest = recording(most_chunks_unpaged - 1);
+  // Includes the chunk of names.
+  const auto shortest = recording(max_chunks_unpaged), longest = recording(max_chunks_unpaged - 1);
   const auto has_mark = [](const std::vector<char>& content) {
     chunk_header header;
     std::memcpy(&header, content.data() + content.size() - sizeof(trailer) - pages_mark_bytes, sizeof header);
@@ -201,8 +201,8 @@ TEST(index_pages, are_for_long_indexes_alone) {
   };
   EXPECT_TRUE(has_mark(shortest));
   EXPECT_FALSE(has_mark(longest));
-  EXPECT_EQ(kernels_in(*open(shortest)), most_chunks_unpaged);
-  EXPECT_EQ(kernels_in(*open(longest)), most_chunks_unpaged - 1);
+  EXPECT_EQ(kernels_in(*open(shortest)), max_chunks_unpaged);
+  EXPECT_EQ(kernels_in(*open(longest)), max_chunks_unpaged - 1);
 }
 
 TEST(index_pages, are_made_up_for_by_a_walk_where_they_are_damaged) {
@@ -231,7 +231,7 @@ TEST(index_pages, are_made_up_for_by_a_walk_where_they_are_damaged) {
   EXPECT_GT(damaged_pages, 9U);
 }
 
-/// `content` with damage in the payload of each of the given pages; those of events come first.
+/// `content` with damage in the payload of each of the given pages; pages of events come first.
 std::vector<char> with_damaged_pages(std::vector<char> content, std::initializer_list<std::size_t> pages) {
   const ends of = ends_of(content);
   std::size_t at = of.pages;
@@ -245,11 +245,11 @@ std::vector<char> with_damaged_pages(std::vector<char> content, std::initializer
   return content;
 }
 
-TEST(index_pages, that_are_damaged_are_told_in_one_line) {
+TEST(index_pages, that_are_damaged_are_reported_in_one_line) {
   const std::vector<char> content = recording(kernels, tiles);
   const auto now = open(with_damaged_pages(content, {1, 3}));
   ASSERT_TRUE(now);
-  EXPECT_TRUE(now->warnings().empty()) << "no page was read but the one with the names";
+  EXPECT_TRUE(now->warnings().empty()) << "only the page with the names was read";
   EXPECT_EQ(now->chunk(now->chunk_count() / 2).rows, 1U);
   static_cast<void>(now->chunks());
   const std::vector<std::string> expected = {"the index of the file is damaged; its chunks were found without it"};
@@ -281,13 +281,13 @@ TEST(index_pages, survive_damage_anywhere) {
     for (std::uint64_t hit = 0; hit <= random() % 4; ++hit)
       damaged[from + random() % (damaged.size() - from)] = static_cast<char>(random());
     const auto now = open(damaged);
-    ASSERT_TRUE(now) << "the rows are whole";
+    ASSERT_TRUE(now) << "the rows are intact";
     EXPECT_EQ(kernels_in(*now), kernels);
     for (std::size_t i = 0; i < now->chunk_count(); i += 501) static_cast<void>(now->chunk(i));
   }
 }
 
-/// Lets `change` the rows of the list of pages, and gives it a new checksum: as who means harm does.
+/// Lets `change` modify the rows of the list of pages, and updates the checksum, as an attacker would.
 template <class Change>
 std::vector<char> lying(const std::vector<char>& content, Change&& change) {
   const ends of = ends_of(content);
@@ -337,13 +337,13 @@ TEST(index_pages, are_not_believed) {
   for (std::size_t i = 0; i < lies.size(); ++i) {
     const auto now = open(lying(content, lies[i]));
     ASSERT_TRUE(now);
-    // A page of fewer rows hides some, as any file can.
+    // A page that claims fewer rows hides some of them, as any file could by omitting them.
     const bool hides = i == 0;
     EXPECT_EQ(kernels_in(*now), hides ? kernels - (chunks_a_page - 17) : kernels) << "lie " << i;
     EXPECT_EQ(now->chunks().size(), now->chunk_count()) << "lie " << i;
     EXPECT_EQ(now->summaries().size(), tiles * 5 / 2) << "lie " << i;
   }
-  // Times and levels that are not so only hide what they are about.
+  // Wrong times and levels only hide the rows that they describe.
   const auto hidden = open(lying(content, [](rows& all) {
     for (index_page_row& each : all) each.min_time = INT64_MAX, each.max_time = INT64_MIN, each.levels = ~0ULL;
   }));

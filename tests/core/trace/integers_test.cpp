@@ -18,7 +18,7 @@ column rising(std::size_t count, std::uint64_t first, std::uint64_t most, std::u
   return values;
 }
 
-/// Each `least` to `least` + 999 above its other.
+/// Each value is `least` to `least` + 999 above its counterpart in `others`.
 column beside(const column& others, std::uint64_t least) {
   std::mt19937_64 random(2);
   column values;
@@ -28,7 +28,7 @@ column beside(const column& others, std::uint64_t least) {
 
 class column_of_integers : public ::testing::Test {
  protected:
-  /// Encodes and expects to have them back; returns how they were stored.
+  /// Encodes and decodes the values, and expects them to be unchanged. Returns the layout in which they were stored.
   column_layout store(const column& values, const column& reference = {}) {
     std::vector<std::byte> planes;
     const column_layout layout = encoder_.encode(values, reference, 2, habit_, planes);
@@ -44,7 +44,7 @@ class column_of_integers : public ::testing::Test {
 };
 
 TEST_F(column_of_integers, that_never_fall_are_stored_by_how_much_they_rise) {
-  // Noise of twelve bits: zigzag would move a bit of one byte into the next.
+  // Twelve bits of noise: zigzag would move a bit of one byte into the next.
   const column_layout layout = store(rising(3000, 1'000'000'000'000, 4096, 1));
   EXPECT_EQ(layout.form, column_form::rising);
   EXPECT_EQ(layout.stored[0], 3000U) << "noise is left as it is";

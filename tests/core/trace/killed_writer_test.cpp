@@ -1,4 +1,4 @@
-// What a reader finds in a file whose writer was killed between two writes.
+// A reader opens a file whose writer was killed between two writes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ class killed_writer : public ::testing::Test {
     std::size_t allocs = 0;
     std::uint64_t lost = 0;
   };
-  /// What the first `bytes` of the file hold, as if its writer had been killed when it was so long.
+  /// The content that a reader finds in the file's first `bytes`, as if the writer had been killed at that length.
   found after(std::uintmax_t bytes) {
     fs::copy_file(path_, left_, fs::copy_options::overwrite_existing);
     fs::resize_file(left_, bytes);
@@ -56,7 +56,7 @@ class killed_writer : public ::testing::Test {
   std::optional<file_writer> file_;
 };
 
-TEST_F(killed_writer, has_told_a_loss_when_a_chunk_of_later_events_is_full) {
+TEST_F(killed_writer, has_reported_a_loss_when_a_chunk_of_later_events_is_full) {
   allocate(2);
   lose(7);
   allocate(2);
@@ -65,7 +65,7 @@ TEST_F(killed_writer, has_told_a_loss_when_a_chunk_of_later_events_is_full) {
   EXPECT_EQ(left.lost, 7U);
 }
 
-TEST_F(killed_writer, has_told_a_loss_wherever_it_dies_in_a_flush) {
+TEST_F(killed_writer, has_reported_a_loss_wherever_it_dies_in_a_flush) {
   const std::uintmax_t before = fs::file_size(path_);
   lose(7);
   allocate(2);

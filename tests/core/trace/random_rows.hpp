@@ -6,12 +6,12 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// Rows with every member random, through the schema: what a round trip must bring back.
+/// Makes rows whose members all have random values, set through the schema: a round trip must return them unchanged.
 namespace sluice::trace::testing {
 
 template <class Member>
 void randomise(Member& member, std::mt19937_64& random) {
-  // Small numbers most of the time, extremes now and then: both lengths of varint, and wrap-around of differences.
+  // Mostly small numbers, sometimes extremes: covers both lengths of varint, and wrap-around of differences.
   const std::uint64_t bits = random() % 4 == 0 ? random() : random() % 1000;
   if constexpr (std::is_same_v<Member, std::string>) {
     member.assign(random() % 40, static_cast<char>('a' + random() % 26));
@@ -33,8 +33,8 @@ Row random_row(std::mt19937_64& random) {
   return row;
 }
 
-/// The row after `before`, as recordings go on: each column stays, grows a little, repeats a few values, or leaps, and another way
-/// with each `turn`.
+/// A successor of the row `before`, as in a recording: each column stays the same, grows a little, repeats a few
+/// values, or jumps. Which of these a column does depends on `turn`.
 template <class Row>
 Row row_after(const Row& before, std::mt19937_64& random, unsigned turn) {
   Row row = random_row<Row>(random);

@@ -9,8 +9,8 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// A row as its facts: the members that hold something, by their numbers in the file. Members that a later version adds
-/// hold nothing in an older file, so what is written down here of a file stays true of it.
+/// Formats rows as facts: the numbers of their nonempty members in the file, with the values. Members that a later
+/// version adds are empty in an older file, so facts that were noted for that file stay true.
 namespace sluice::trace::testing {
 
 template <class Member>
@@ -24,7 +24,7 @@ std::string fact_of(const Member& member) {
   }
 }
 
-/// "1=5 2=1000 ...".
+/// The facts of a row: "1=5 2=1000 ...".
 template <class Row>
 std::string facts_of(const Row& row) {
   static const Row nothing{};
@@ -37,7 +37,8 @@ std::string facts_of(const Row& row) {
   return facts;
 }
 
-/// The rows of one kind: how many, and the sum of the hashes of their facts, which does not know their order.
+/// A checksum of the rows of one kind: their number and the sum of their facts' hashes, which does not depend on the
+/// order of the rows.
 struct row_sum {
   std::uint64_t rows = 0;
   std::uint64_t hash = 0;
@@ -49,7 +50,7 @@ struct row_sum {
   }
 };
 
-/// A row with a value of its own in each member, the same at every run.
+/// A row with a different value in each member. The values depend only on `which`.
 template <class Row>
 Row fixed_row(std::uint64_t which) {
   Row row;

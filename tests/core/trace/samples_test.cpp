@@ -1,7 +1,7 @@
 // Reads recordings of every format version with the current reader: samples/<version>/NAME.sluice, whose contents were
 // noted in NAME.facts when it was made. Existing samples are never rewritten; a new version gets a new folder. If
 // SLUICE_NEW_SAMPLES=2.0 is set in the environment, the test writes every-row.sluice into that version's folder unless
-// it exists, and notes the facts of all samples that have none.
+// it exists, and writes the missing NAME.facts of all samples.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 #include "core/index/curves.hpp"
 #include "core/index/growing_index.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
@@ -30,7 +30,7 @@ namespace {
 
 const std::filesystem::path samples = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/core/trace/samples";
 
-/// The folder that the environment asks for; empty, if it asks for none.
+/// The folder that the environment requests; empty if it requests none.
 std::string asked_for() {
   const char* value = std::getenv("SLUICE_NEW_SAMPLES");
   return value == nullptr ? "" : value;
@@ -60,7 +60,7 @@ std::string line_of(const char* name, const testing::row_sum& sum) {
   return std::string(name) + " " + std::to_string(sum.rows) + " rows " + hash + "\n";
 }
 
-/// A line for each kind, after what is true of the file as a whole.
+/// One line for each kind, after the facts about the whole file.
 std::string facts_of_file(const std::filesystem::path& path) {
   const auto opened = file::open(path.string());
   if (!opened) return opened.error().to_string();
@@ -98,11 +98,11 @@ std::string facts_of_file(const std::filesystem::path& path) {
   return facts;
 }
 
-/// Three rows of every kind, each member with a value of its own.
+/// Three rows of every kind, each member with a different value.
 void write_every_row(const std::filesystem::path& path) {
   writer_options options;
   options.realtime_origin = 1'700'000'000'000'000'000;
-  options.rows_per_chunk = 2;  // So that there are several chunks of a kind.
+  options.rows_per_chunk = 2;  // Small, so that each kind has several chunks.
   auto writer = std::move(file_writer::create(path.string(), options).value());
   for (std::uint64_t which = 0; which < 3; ++which) {
 #define SLUICE_ADD(row, kind) writer.add(testing::fixed_row<row>(which));
@@ -115,14 +115,14 @@ void write_every_row(const std::filesystem::path& path) {
   ASSERT_TRUE(writer.close());
 }
 
-/// A recording of everything, with all that sums it up.
+/// A recording with rows of every kind, and all its summaries.
 void write_summed_up(const std::filesystem::path& path) {
-  query::random_recording told(5, false);
-  analysis::finalize_options every_section;
-  every_section.least_events = 1;
+  query::random_recording reported(5, false);
+  summary::finalize_options every_section;
+  every_section.min_events = 1;
   every_section.section_events = 200;
-  ASSERT_TRUE(analysis::finalize(told.made.writer(), every_section));
-  std::filesystem::copy_file(told.made.path(), path);
+  ASSERT_TRUE(summary::finalize(reported.made.writer(), every_section));
+  std::filesystem::copy_file(reported.made.path(), path);
 }
 
 std::string content_of(const std::filesystem::path& path) {
@@ -178,8 +178,8 @@ struct summed_up {
     now = (*opened)->latest();
     of_all.absorb(*now, now->chunks().size());
   }
-  std::shared_ptr<const snapshot> now;  ///< Null: it cannot be opened.
-  analysis::growing_index of_all;
+  std::shared_ptr<const snapshot> now;  ///< Null if the sample cannot be opened.
+  index::growing_index of_all;
 };
 
 TEST(samples, of_any_version_say_what_their_chunks_are_about) {
@@ -187,11 +187,11 @@ TEST(samples, of_any_version_say_what_their_chunks_are_about) {
     const summed_up sample(version);
     ASSERT_NE(sample.now, nullptr) << version;
     const auto& [now, of_all] = sample;
-    // Figures stored before version 5 lack those of waste or of round trips, and are computed anew.
-    EXPECT_EQ(analysis::find_stored_figures(*now), nullptr) << version;
+    // Metrics stored before version 5 lack waste and round trips, and are recomputed.
+    EXPECT_EQ(summary::find_stored_metrics(*now), nullptr) << version;
     const auto steps = of_all.tensors(*now)->steps;
     EXPECT_FALSE(steps->lists().empty()) << version;
-    const auto parts = analysis::section_reader::open(now, steps);
+    const auto parts = summary::section_reader::open(now, steps);
     ASSERT_TRUE(parts) << version;
     EXPECT_EQ((*parts)->whole()->chunks->all().value(), of_all.chunks().all().value()) << version;
   }
@@ -202,25 +202,25 @@ TEST(samples, of_any_version_are_drawn_from_their_tiles) {
     const summed_up sample(version);
     ASSERT_NE(sample.now, nullptr) << version;
     const auto& [now, of_all] = sample;
-    const analysis::time_range whole = analysis::time_range_of(*now);
+    const time_range whole = index::time_range_of(*now);
     const auto facts = of_all.tensors(*now);
-    const auto expected = analysis::curves_of(of_all, facts.get(), whole);
-    const auto tiles = analysis::stored_tiles::of(now);
+    const auto expected = index::curves_of(of_all, facts.get(), whole);
+    const auto tiles = summary::stored_tiles::of(now);
     ASSERT_NE(tiles, nullptr) << version;
     ASSERT_EQ(tiles->curves().size(), expected.size()) << version;
     std::vector<std::uint32_t> curves(expected.size());
     std::iota(curves.begin(), curves.end(), 0U);
     int levels = 0, values = 0;
     for (std::uint32_t width = 1; width < 1U << 20; width *= 2) {
-      const analysis::bin_grid grid = tiles->grid_over(whole, width);
-      auto detail = analysis::bin_detail::exact;
+      const summary::bin_grid grid = tiles->grid_over(whole, width);
+      auto detail = summary::bin_detail::exact;
       const auto bins = tiles->sample(curves, grid, {}, detail);
       ASSERT_TRUE(bins) << version;
-      if (detail != analysis::bin_detail::exact) break;
+      if (detail != summary::bin_detail::exact) break;
       ++levels;
       for (std::size_t c = 0; c < expected.size(); ++c) {
         expected[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& bin, double) {
-          // Rates are of 256ths of a byte.
+          // Rates are in 256ths of a byte.
           const double rounding = expected[c].about.what == curve_kind::rate ? 10 : 0;
           ASSERT_NEAR((*bins)[c][i].minimum, bin.minimum, rounding) << version << ", curve " << c << ", bin " << i;
           ASSERT_NEAR((*bins)[c][i].maximum, bin.maximum, rounding) << version << ", curve " << c << ", bin " << i;
@@ -233,7 +233,7 @@ TEST(samples, of_any_version_are_drawn_from_their_tiles) {
   }
 }
 
-/// The sample of 2.0 with its values as they are, not as sums.
+/// Compares the values in the sample of version 2.0 directly, not by checksums.
 TEST(samples, of_2_0_hold_these_values) {
   const auto opened = file::open((samples / "2.0/every-row.sluice").string());
   ASSERT_TRUE(opened) << opened.error().to_string();

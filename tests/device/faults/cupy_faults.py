@@ -11,7 +11,7 @@ MIB = 1 << 20
 
 
 def floats(mib):
-    """The number of 4-byte floats in so many MiB."""
+    """The number of 4-byte floats in this many MiB."""
     return mib * MIB // 4
 
 
@@ -116,7 +116,7 @@ def cupy_zeros_then_fill(timer, faulty):
             del out
 
 
-# CuPy user guide, "Performance Best Practices": a function that asks for NumPy arrays between two that do not
+# CuPy user guide, "Performance Best Practices": a function that returns NumPy arrays, called between two that do not
 @program
 def cupy_through_numpy(timer, faulty):
     signal = cp.ones(floats(64), dtype=cp.float32)

@@ -127,7 +127,7 @@ PROGRAM(cuda_wait_after_upload) {
   }
 }
 
-// Rodinia and many first CUDA programs: a synchronisation after each kernel, to see its errors
+// Rodinia and many beginners' CUDA programs: a synchronization after each kernel, to check for errors
 PROGRAM(cuda_wait_after_kernel) {
   const std::size_t bytes = 4 * mib;
   float *a = nullptr, *b = nullptr, *archive = nullptr;
@@ -314,7 +314,7 @@ CLEAN_PROGRAM(cuda_clean_double_buffer) {
   timer.start();
   for (int step = 0; step < 40; ++step) {
     const int i = step % 2;
-    CHECK(cudaStreamSynchronize(streams[i]));  // The buffers of two steps before are free again.
+    CHECK(cudaStreamSynchronize(streams[i]));  // The buffers of two steps ago are free again.
     in[i][0] = static_cast<float>(step);
     CHECK(cudaMemcpyAsync(frame[i], in[i], bytes, cudaMemcpyHostToDevice, streams[i]));
     launch_work(frame[i], frame[i], bytes, 4000, streams[i]);

@@ -131,7 +131,7 @@ __global__ void multiply(float* c, const float* a, const float* b, int n) {
   c[std::size_t(row) * n + column] = sum;
 }
 
-// PolyBench/GPU, 3MM: G = (A B) (C D), each matrix with memory of its own
+// PolyBench/GPU, 3MM: G = (A B) (C D), each matrix with its own memory
 PROGRAM(cuda_three_products) {
   constexpr int n = 4096;
   const std::size_t bytes = std::size_t{n} * n * sizeof(float);
@@ -178,7 +178,7 @@ PROGRAM(cuda_memset_before_kernel) {
   DEVICE_FREE(out);
 }
 
-// NVIDIA developer forums and Rodinia-style codes: scratch memory of a frame is never given back
+// NVIDIA developer forums and Rodinia-style codes: a frame's scratch memory is never freed
 PROGRAM(cuda_leak_per_frame) {
   const std::size_t bytes = 40 * mib;
   float* frame = nullptr;

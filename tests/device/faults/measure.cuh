@@ -1,4 +1,4 @@
-// What the C++ programs of this folder share: checked calls, counted allocations, a timer, and a list of programs.
+// Shared by the C++ programs of this folder: checked calls, counted allocations, a timer, and a list of programs.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -22,7 +22,7 @@
     }                                                                                                 \
   } while (0)
 
-// Macros, so that the line of the call is the program's own.
+// Macros, so that a call's source line is in the program itself.
 #define DEVICE_ALLOC(pointer, bytes)                                  \
   do {                                                                \
     CHECK(cudaMalloc(reinterpret_cast<void**>(&(pointer)), (bytes))); \
@@ -68,7 +68,7 @@ inline void freed(const void* address) {
   memory.blocks.erase(found);
 }
 
-/// Times what is between start() and stop(), the device being idle at both ends.
+/// Times the work between start() and stop(), with an idle device at both ends.
 class timer {
  public:
   void start() {
@@ -94,13 +94,13 @@ class timer {
 
  private:
   std::chrono::steady_clock::time_point begin_;
-  std::vector<double> times_;  ///< In ms; the first is left out if there are more.
+  std::vector<double> times_;  ///< In ms; the first is omitted if there are more.
   std::size_t reserved_ = 0;   ///< In bytes.
 };
 
 struct listed_program {
   void (*run)(bool faulty, timer& clock);
-  bool clean;  ///< It has no faulty variant.
+  bool clean;  ///< The program has no faulty variant.
 };
 inline std::map<std::string, listed_program>& programs() {
   static std::map<std::string, listed_program> all;
@@ -135,7 +135,7 @@ static inline void launch_work(float* out, const float* in, std::size_t bytes, i
   CHECK(cudaGetLastError());
 }
 
-/// Host memory whose pages are there, filled with a value.
+/// Host memory with resident pages, filled with a value.
 inline float* filled_host(std::size_t bytes, float value) {
   auto* memory = static_cast<float*>(std::malloc(bytes));
   std::fill_n(memory, bytes / sizeof(float), value);

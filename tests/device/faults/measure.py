@@ -1,4 +1,4 @@
-"""Starts and measures the programs of this folder. README.md says how they are started and what they print."""
+"""Starts and measures the programs of this folder. README.md describes how to start them and what they print."""
 
 import argparse
 import inspect
@@ -14,7 +14,7 @@ programs = {}
 
 
 def program(function):
-    """Registers a program. One without a parameter `faulty` is a clean one: it has no faulty variant."""
+    """Registers a program. A program without a parameter `faulty` is clean: it has no faulty variant."""
     programs[function.__name__] = function
     return function
 
@@ -60,7 +60,7 @@ class CupyMeter:
         self.counter = Counter()
         self.counter.__enter__()
         self.at_start = cupy.cuda.runtime.memGetInfo()[0]
-        self.most = 0  # Without a pool: the most that was taken from the GPU at the end of a timed part.
+        self.most = 0  # Without a pool: the most memory taken from the GPU at the end of a timed part.
 
     def wait(self):
         self.cupy.cuda.Device().synchronize()
@@ -101,7 +101,7 @@ METERS = {"torch": TorchMeter, "cupy": CupyMeter, "jax": JaxMeter}
 
 
 class Timer:
-    """Times the block of a `with`, the device being idle at both ends."""
+    """Times the block of a `with`, with an idle device at both ends."""
 
     def __init__(self, meter):
         self.meter = meter
@@ -120,7 +120,7 @@ class Timer:
 
 
 def run(framework, name, variant, passes):
-    """One pass is the whole program. With more than one, a pass that is not measured comes first. Returns the figures."""
+    """One pass is the whole program. With more than one, an unmeasured pass comes first. Returns the metrics."""
     meter = METERS[framework]()
     timer = Timer(meter)
     arguments = {"faulty": variant == "faulty"} if "faulty" in inspect.signature(programs[name]).parameters else {}
@@ -150,7 +150,7 @@ def wait_for(child, seconds):
 
 
 def run_all(framework, names, passes):
-    """Runs each program in a process of its own, one after another; they share the import of the framework."""
+    """Runs each program in its own process, one after another; they share the import of the framework."""
     failed = 0
     for name in names:
         for variant in variants_of(name):

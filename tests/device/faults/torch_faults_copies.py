@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 
 def floats(mib):
-    """The number of 4-byte floats in so many MiB."""
+    """The number of 4-byte floats in this many MiB."""
     return mib * MIB // 4
 
 
@@ -138,7 +138,7 @@ def torch_scalar_uploads(timer, faulty):
     print("total", float(total))
 
 
-# NVIDIA TensorRT-LLM skill "perf-torch-sync-free": boolean indexing waits for the number of rows that are left
+# NVIDIA TensorRT-LLM skill "perf-torch-sync-free": boolean indexing waits for the number of selected rows
 @program
 def torch_boolean_index(timer, faulty):
     x = torch.randn(4096, 1024, device=device)

@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 
 def floats(mib):
-    """The number of 4-byte floats in so many MiB."""
+    """The number of 4-byte floats in this many MiB."""
     return mib * MIB // 4
 
 

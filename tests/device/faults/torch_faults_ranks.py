@@ -16,7 +16,7 @@ from torch import nn
 
 # pytorch/pytorch issue 47433, "unbalanced gpu memory when using DistributedDataParallel"
 def torch_sorted_shards(rank, ranks, faulty):
-    """Returns how many milliseconds this rank took for its share of the sequences, which are sorted by length."""
+    """Returns the milliseconds that this rank took for its share of the sequences, which are sorted by length."""
     device = torch.device("cuda", rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     lengths = sorted(256 * (1 + i % 24) for i in range(48))

@@ -290,7 +290,7 @@ def torch_collect_each_step(timer, faulty):
 
 
 class Scans(torch.utils.data.Dataset):
-    """Samples that take the processor some milliseconds each."""
+    """Samples that each take some milliseconds of processor time."""
 
     def __len__(self):
         return 30 * 8

@@ -1,5 +1,5 @@
 #pragma once
-// Which driver calls a journal keeps, the size of each one's parameter struct, and what its pointers lead to.
+// The driver calls that a journal stores, the sizes of their parameter structs, and the targets of their pointers.
 
 #include <cuda.h>
 #include <cupti.h>
@@ -10,7 +10,7 @@
 
 namespace sluice::journal {
 
-/// Collects a parameter struct and what its pointers lead to.
+/// Collects a parameter struct and the targets of its pointers.
 class collector {
  public:
   collector(const void* params, std::size_t size, bool exit) : exit_(exit) {
@@ -18,13 +18,13 @@ class collector {
     out.bytes.assign(p, p + size);
   }
 
-  /// A pointer the call reads. Returns the number of the patch, or 0 when the pointer is null.
+  /// Adds the target of a pointer that the call reads. Returns the number of the patch, or 0 if the pointer is null.
   std::uint16_t in(const void* pointer, std::size_t offset, std::size_t bytes, std::uint16_t parent = 0) {
     return add(pointer, offset, bytes, parent, true);
   }
-  /// A pointer the call writes: zeroes at entry.
+  /// Adds the target of a pointer that the call writes; it is stored as zeros at entry.
   void written(const void* pointer, std::size_t offset, std::size_t bytes) { add(pointer, offset, bytes, 0, exit_); }
-  /// A pointer whose target is not kept.
+  /// Adds a pointer whose target is not stored.
   void drop(const void* pointer, std::size_t offset, std::uint16_t parent = 0) {
     add(pointer, offset, 0, parent, true);
   }
@@ -49,7 +49,7 @@ struct driver_call {
   void (*collect)(collector&, const void*);
 };
 
-// cuda.h maps these names to their second versions; here both are meant.
+// cuda.h maps these names to their second versions; both versions are needed here.
 #undef cuMemAdvise
 #undef cuMemPrefetchAsync
 #undef cuMemcpyBatchAsync

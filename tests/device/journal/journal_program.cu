@@ -1,7 +1,7 @@
-// journal_program: every kind of allocation, copy, memset, launch and synchronisation once, with odd sizes, so that
-// each can be told from the others in a recording. It writes down what it did, one `name count bytes` a line.
+// journal_program: every kind of allocation, copy, memset, launch and synchronization once, with odd sizes that
+// identify each in a recording. Writes a ledger of its actions, with one `name count bytes` per line.
 //
-//   journal_program [LEDGER]       status 0: every call did what it should (one allocation fails on purpose)
+//   journal_program [LEDGER]       status 0: every call succeeded as expected (one allocation fails on purpose)
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -218,7 +218,8 @@ void virtual_memory() {
   CHECK(cuMemAddressFree(address, 2 * size));
 }
 
-/// The handle goes first; the bytes live until the last of two mappings does, and one call ends both.
+/// Releases the handle of physical memory before its two mappings end. The bytes stay until both mappings have ended;
+/// one call ends both.
 void physical_memory_released_early() {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -245,7 +246,7 @@ void physical_memory_released_early() {
   CHECK(cuMemAddressFree(address, 2 * size));
 }
 
-/// What one allocator gave, freed by the other's call.
+/// Frees blocks of each allocator by the other allocator's call.
 void crossed_frees() {
   void* pooled = nullptr;
   CHECK(cudaMallocAsync(&pooled, 700 * kib, nullptr));
@@ -255,7 +256,7 @@ void crossed_frees() {
   did("async_free");
 }
 
-/// A context of its own takes 1 MiB with it.
+/// Destroys a separate context, which frees the context's 1 MiB.
 void lost_context() {
   CUcontext before = nullptr;
   CUcontext own = nullptr;
@@ -273,7 +274,7 @@ void lost_context() {
   CHECK(cuCtxSetCurrent(before));
 }
 
-/// A memory node of 2 MiB, and one of 512 KiB that a captured allocation makes.
+/// Makes a graph with a memory node of 2 MiB, and one with a memory node of 512 KiB from a captured allocation.
 void graph_memory() {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -295,7 +296,7 @@ void graph_memory() {
   CHECK(cudaGraphLaunch(exec, stream));
   did("graph_launch");
   CHECK(cudaStreamSynchronize(stream));
-  usleep(120000);  // What the graphs hold is sampled.
+  usleep(120000);  // Meanwhile the recorder samples the memory of graphs.
   CHECK(cudaGraphExecDestroy(exec));
 
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -444,7 +445,7 @@ int main(int argc, char** argv) {
   two_threads();
   leak();
   CHECK(cudaDeviceSynchronize());
-  // JOURNAL_PROGRAM_WAIT: stay alive until killed, with everything done and 7 MiB held.
+  // JOURNAL_PROGRAM_WAIT: stay alive until killed, with all work done and 7 MiB allocated.
   if (std::getenv("JOURNAL_PROGRAM_WAIT") != nullptr) {
     std::puts("waiting");
     std::fflush(stdout);

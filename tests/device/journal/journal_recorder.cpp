@@ -1,9 +1,9 @@
-// journal_recorder: an injection library that writes down what a program's CUDA driver and CUPTI say.
+// journal_recorder: an injection library that records what a program's CUDA driver and CUPTI report.
 //
 //   CUDA_INJECTION64_PATH=$PWD/libjournal_recorder.so SLUICE_JOURNAL=out.journal [SLUICE_JOURNAL_GRAPHS=whole] program
 //
-// It asks for what the capture library asks for, and for the MEMORY2 and MEMORY_POOL records beside it, as a second
-// opinion. It is a tool for tests: it takes a lock on every callback and is not meant to be fast.
+// It enables what the capture library enables, plus the MEMORY2 and MEMORY_POOL records, for cross-checking.
+// It is a tool for tests: it takes a lock on every callback and is not meant to be fast.
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
@@ -31,7 +31,7 @@ std::int64_t now_ns() {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-/// The journal being written; every entry is appended under one lock. Never destroyed: callbacks come until the end.
+/// The journal being written; every entry is appended under one lock. Never destroyed: callbacks arrive until the end.
 class recorder {
  public:
   explicit recorder(const char* path) : file_(std::fopen(path, "wb")) {}
@@ -49,7 +49,7 @@ class recorder {
     std::lock_guard lock(mutex_);
     write(type, payload);
   }
-  /// The number of the calling thread, counted in the order of appearance.
+  /// The number of the calling thread, in order of appearance.
   std::uint32_t thread() {
     thread_local std::uint32_t index = 0;
     if (index == 0) {
@@ -79,7 +79,7 @@ class recorder {
     w.raw(text.data(), text.size());
     entry(entry_type::note, w);
   }
-  /// Entries of one buffer stay together.
+  /// Appends all entries of one buffer together, without entries of other threads in between.
   void buffer(const byte_writer& begin, const std::vector<std::pair<entry_type, byte_writer>>& rest) {
     std::lock_guard lock(mutex_);
     write(entry_type::buffer, begin);
@@ -222,7 +222,7 @@ void enable(CUpti_ActivityKind kind) {
   byte_writer w;
   w.put(static_cast<std::uint32_t>(kind));
   w.put(static_cast<std::int32_t>(result));
-  journal->entry(entry_type::answer, w);
+  journal->entry(entry_type::result, w);
 }
 
 void enable_migrations() {
@@ -298,7 +298,7 @@ void resource_callback(std::uint32_t cbid, const CUpti_ResourceData& data) {
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data) {
   if (stop.load()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) driver_callback(cbid, *static_cast<const CUpti_CallbackData*>(data));
-  // This one comes without data.
+  // This callback comes without data.
   if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbid == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
     initialised = true;
   else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
@@ -361,7 +361,7 @@ void flush_loop() {
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char* path = std::getenv("SLUICE_JOURNAL");
   if (path == nullptr || journal != nullptr) return 1;
-  unsetenv("SLUICE_JOURNAL");  // a child process would overwrite the file
+  unsetenv("SLUICE_JOURNAL");  // Otherwise a child process would overwrite the file.
   journal = new recorder(path);
   if (!journal->good()) {
     std::fprintf(stderr, "journal_recorder: %s: cannot be written\n", path);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a journal holds: calls by name, records by kind, buffers, threads, notes.
+"""Prints the content of a journal: calls by name, records by kind, buffers, threads, notes.
 
     journal_summary.py FILE [--calls]      FILE may be gzipped; the format is in tests/instrumentation/capture/journal.hpp
 """

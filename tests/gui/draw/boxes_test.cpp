@@ -1,4 +1,4 @@
-// Boxes are joined only where the picture stays the same.
+// Boxes are merged only if the picture stays the same.
 #include "app/gui/draw/boxes.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(boxes, of_one_row_of_pixels_become_one) {
   EXPECT_EQ(boxes[0].high, 50);
 }
 
-TEST(boxes, stay_apart_if_they_can_be_told_apart) {
+TEST(boxes, stay_apart_if_they_can_be_reported_apart) {
   std::vector<box> boxes = {column(0, 0, 50), column(1, 0, 51), column(2, 0, 51, blue), column(4, 0, 51, blue),
                             column(5, 0, 51, blue, gap_after)};
   const std::vector<box> before = boxes;
@@ -38,7 +38,7 @@ TEST(boxes, of_stacked_bands_are_joined_band_by_band) {
     boxes.push_back(column(begin, 20, at == 50 ? 80 : 40, blue));
   }
   simplify(boxes, 100, 50);
-  EXPECT_EQ(boxes.size(), 4U) << "one of the lower band; three of the upper, which is higher once";
+  EXPECT_EQ(boxes.size(), 4U) << "one for the lower band; three for the upper, which is higher in one place";
 }
 
 TEST(boxes, lower_than_a_pixel_stay_visible) {

@@ -1,4 +1,4 @@
-// The panel that compares two recordings or ranges, in a real window: its numbers, its axis, and where its rows lead.
+// The panel that compares two recordings or ranges, in a real window: its numbers, its axis, and clicks on its rows.
 #include "app/gui/views/compare/compare.hpp"
 
 #include <gtest/gtest.h>
@@ -58,17 +58,17 @@ TEST_F(compare_panel, shows_both_sides_and_the_difference_of_each_line) {
     EXPECT_NE(words.find("132 MiB to 148 MiB"), std::string::npos) << words;
     EXPECT_NE(words.find("a/model.py:40, Block.forward"), std::string::npos) << words;
     EXPECT_NE(words.find("+16.0 MiB (+50 %)"), std::string::npos) << words;
-    EXPECT_NE(words.find("the same"), std::string::npos) << words;
+    EXPECT_NE(words.find("unchanged"), std::string::npos) << words;
   });
 }
 
-TEST_F(compare_panel, shows_the_figures_of_both) {
+TEST_F(compare_panel, shows_the_metrics_of_both) {
   use([&](ImGuiTestContext& user) {
     compare(user);
-    user.ItemClick("//Compare/**/Figures");
+    user.ItemClick("//Compare/**/Metrics");
     user.Yield(3);
     const std::string words = read(user);
-    for (const analysis::compared_value& each : panel().shown()->values)
+    for (const metrics::compared_value& each : panel().shown()->values)
       EXPECT_NE(words.find(each.label), std::string::npos) << each.label << " in " << words;
     EXPECT_NE(words.find("40.0 MiB"), std::string::npos) << "copied before";
     EXPECT_NE(words.find("80.0 MiB"), std::string::npos) << "copied after";
@@ -86,8 +86,8 @@ TEST_F(compare_panel, compares_two_steps_of_one_recording) {
     EXPECT_NE(words.find("step 1"), std::string::npos) << words;
     EXPECT_NE(words.find("step 9"), std::string::npos) << words;
     // The last step lasts until the end of the recording.
-    const auto of = [&](query::time_range range) {
-      return app().state().active()->engine->ask_now(query::statistics_question{range}).value();
+    const auto of = [&](time_range range) {
+      return app().state().active()->engine->ask_now(query::statistics_query{range}).value();
     };
     const auto before = of({20 * ms, 30 * ms});
     ASSERT_EQ(panel().shown()->memory.size(), 1U);
@@ -116,7 +116,7 @@ TEST_F(compare_panel, compares_two_ranks_that_share_a_gpu) {
       const std::vector<double>& values = panel().curves().values(side);
       return *std::max_element(values.begin(), values.end());
     };
-    EXPECT_EQ(top(0), static_cast<double>(132 * mib)) << "not that of the GPU, which both use";
+    EXPECT_EQ(top(0), static_cast<double>(132 * mib)) << "not the peak of the GPU, which both use";
     EXPECT_EQ(top(1), static_cast<double>(148 * mib));
     take_picture(user, "compare, two ranks");
   });
@@ -132,7 +132,7 @@ TEST_F(compare_panel, puts_equal_times_or_equal_steps_over_one_another) {
         if (values[i] >= 0) last = i;
       return static_cast<double>(last) / static_cast<double>(values.size());
     };
-    EXPECT_NEAR(ends(0), 0.5, 0.06) << "ten steps of twenty";
+    EXPECT_NEAR(ends(0), 0.5, 0.06) << "ten of twenty steps";
     EXPECT_NEAR(ends(1), 1, 0.02);
     const auto top = [&](std::size_t side) {
       double most = 0;
@@ -167,7 +167,7 @@ TEST_F(compare_panel, leads_to_the_block_of_the_document_where_a_line_holds_more
     EXPECT_EQ(app().state().active()->path, other);
     ASSERT_EQ(app().state().selected().kind, gui::selection_kind::block);
     const auto block = *app().state().active()->engine->ask_now(
-        query::details_question{{}, static_cast<trace::block_id>(app().state().selected().id)});
+        query::details_query{{}, static_cast<trace::block_id>(app().state().selected().id)});
     ASSERT_FALSE(block->stack.empty());
     EXPECT_EQ(block->stack.front().function, "Block.forward");
   });
@@ -176,13 +176,13 @@ TEST_F(compare_panel, leads_to_the_block_of_the_document_where_a_line_holds_more
 TEST_F(compare_panel, compares_a_range_with_the_one_selected_later) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    app().invoke("selection.range", query::time_range{0, 5 * ms});
+    app().invoke("selection.range", time_range{0, 5 * ms});
     user.Yield(2);
     app().invoke("compare.with_range");
     user.Yield(4);
     settle(user);
     EXPECT_NE(read(user).find("Now select another range"), std::string::npos);
-    app().invoke("selection.range", query::time_range{20 * ms, 40 * ms});
+    app().invoke("selection.range", time_range{20 * ms, 40 * ms});
     user.Yield(4);
     settle(user);
     ASSERT_NE(panel().shown(), nullptr);
@@ -209,7 +209,7 @@ TEST(difference_colours, of_more_and_less_differ_for_every_eye) {
     const ImU32 more = gui::difference_flames::colour_of(colours, 10, 20);
     const ImU32 less = gui::difference_flames::colour_of(colours, 20, 10);
     const auto channel = [](ImU32 of, int shift) { return static_cast<int>((of >> shift) & 0xFF); };
-    // Blue against red: the eyes that miss red or green still see the blue.
+    // Blue and red, because people who cannot tell red from green still see the blue.
     EXPECT_GT(channel(less, IM_COL32_B_SHIFT) - channel(more, IM_COL32_B_SHIFT), 60);
     EXPECT_GT(channel(more, IM_COL32_R_SHIFT) - channel(less, IM_COL32_R_SHIFT), 60);
     EXPECT_EQ(gui::difference_flames::colour_of(colours, 5, 5), colours.slice(query::slice_kind::api_call));

@@ -1,4 +1,4 @@
-// The film of the memory map: its clock alone, and in a real window.
+// Playing the memory map over time: the player's clock alone, and the whole in a real window.
 #include "app/gui/views/memory_map/film.hpp"
 
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@ using testing::ms;
 
 TEST(film_clock, goes_on_by_the_time_that_has_passed) {
   film of;
-  const query::time_range over{1000, 121'000};
+  const time_range over{1000, 121'000};
   EXPECT_FALSE(of.advance(1000, over, true, 1.0)) << "not played yet";
   of.play();
-  of.speed = 0;  // a 120th a second
+  of.speed = 0;  // 1/120 of the range per second
   EXPECT_EQ(of.advance(1000, over, true, 1.0), 2000);
   EXPECT_EQ(of.advance(2000, over, true, 0.5), 2500);
 }
@@ -31,19 +31,19 @@ TEST(film_clock, waits_until_a_moment_is_drawn) {
   film of;
   of.play();
   of.speed = 0;
-  const query::time_range over{0, 120'000};
+  const time_range over{0, 120'000};
   EXPECT_FALSE(of.advance(0, over, false, 0.1));
-  EXPECT_EQ(of.advance(0, over, true, 0.1), 200) << "catches up";
+  EXPECT_EQ(of.advance(0, over, true, 0.1), 200) << "the clock catches up";
   EXPECT_FALSE(of.advance(200, over, false, 10.0));
   EXPECT_FALSE(of.advance(200, over, false, 10.0));
-  EXPECT_EQ(of.advance(200, over, true, 0.0), 450) << "goes slower instead of jumping";
+  EXPECT_EQ(of.advance(200, over, true, 0.0), 450) << "the clock slows down instead of jumping";
 }
 
 TEST(film_clock, begins_again_at_the_end) {
   film of;
   of.play();
   EXPECT_EQ(of.advance(95, {0, 100}, true, 100.0), 0);
-  EXPECT_EQ(of.advance(500, {0, 100}, true, 100.0), 0) << "from outside";
+  EXPECT_EQ(of.advance(500, {0, 100}, true, 100.0), 0) << "starts from outside the range";
   of.pause();
   EXPECT_FALSE(of.advance(5, {0, 100}, true, 100.0));
 }
@@ -54,9 +54,9 @@ TEST(film_steps, are_found_around_and_beside_a_time) {
     steps[static_cast<std::size_t>(i)].begin = 10 + i * 10;
     steps[static_cast<std::size_t>(i)].end = 18 + i * 10;
   }
-  EXPECT_EQ(gui::step_around(steps, 22), (query::time_range{20, 28}));
-  EXPECT_EQ(gui::step_around(steps, 29), (query::time_range{30, 38})) << "between two: the next";
-  EXPECT_EQ(gui::step_around(steps, 99), (query::time_range{30, 38}));
+  EXPECT_EQ(gui::step_around(steps, 22), (time_range{20, 28}));
+  EXPECT_EQ(gui::step_around(steps, 29), (time_range{30, 38})) << "between two steps: the next";
+  EXPECT_EQ(gui::step_around(steps, 99), (time_range{30, 38}));
   EXPECT_FALSE(gui::step_around({}, 5));
   EXPECT_EQ(gui::neighbour_step(steps, 20, true), 30);
   EXPECT_EQ(gui::neighbour_step(steps, 20, false), 10);
@@ -84,7 +84,7 @@ TEST_F(memory_film, plays_through_moments_until_it_is_paused) {
     open_steps(user);
     EXPECT_FALSE(app().playing()) << "nothing is redrawn without input";
     app().invoke("film.play");
-    std::set<query::time_ns> seen;
+    std::set<time_ns> seen;
     EXPECT_TRUE(wait_until(user, [&] {
       if (app().state().moment()) seen.insert(*app().state().moment());
       return seen.size() >= 5;
@@ -115,7 +115,7 @@ TEST_F(memory_film, stops_when_its_panel_is_hidden) {
 TEST_F(memory_film, goes_from_step_to_step) {
   use([&](ImGuiTestContext& user) {
     open_steps(user);
-    app().invoke("moment.set", query::time_range{35 * ms, 35 * ms});
+    app().invoke("moment.set", time_range{35 * ms, 35 * ms});
     user.Yield(2);
     app().invoke("film.next_step");
     user.Yield(3);
@@ -138,7 +138,7 @@ TEST_F(memory_film, shows_its_controls_and_the_free_space_below_them) {
     settle(user);
     const std::string words = read(user);
     EXPECT_NE(words.find("repeat the active time"), std::string::npos) << words;
-    EXPECT_NE(words.find("a second"), std::string::npos) << words;
+    EXPECT_NE(words.find("0.0"), std::string::npos) << words;
     user.SetRef("//Memory map");
     user.ComboClick("##colours/by pool");
     user.SetRef("");

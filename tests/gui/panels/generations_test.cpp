@@ -1,5 +1,5 @@
-// The panel of generations: marks, what lives of each, and the way to a block.
-#include "core/query/answers/panels/generations.hpp"
+// The panel of generations: marks, the live memory of each generation, and going to a block.
+#include "core/query/results/panels/generations.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ class generations_panel : public window_test {
     }
     open_sample(user);
   }
-  void mark(ImGuiTestContext& user, query::time_ns at) {
-    app().invoke("generations.mark", query::time_range{at, at});
+  void mark(ImGuiTestContext& user, time_ns at) {
+    app().invoke("generations.mark", time_range{at, at});
     user.Yield(4);
     settle(user);
   }
@@ -40,12 +40,12 @@ TEST_F(generations_panel, lists_what_was_allocated_since_each_mark_and_lives) {
     open_leak(user);
     mark(user, 9 * ms);
     mark(user, 59 * ms);
-    const query::time_ns end = app().state().active()->span.end;
+    const time_ns end = app().state().active()->span.end;
     const auto found =
-        *app().state().active()->engine->ask_now(query::generations_question{.marks = {9 * ms, 59 * ms}, .at = end});
+        *app().state().active()->engine->ask_now(query::generations_query{.marks = {9 * ms, 59 * ms}, .at = end});
     ASSERT_EQ(found->generations.size(), 3U);
     EXPECT_EQ(found->generations[0].bytes, 100 * mib);
-    EXPECT_EQ(found->generations[1].bytes, 15 * mib) << "five steps";
+    EXPECT_EQ(found->generations[1].bytes, 15 * mib) << "from five steps";
     EXPECT_EQ(found->generations[2].bytes, 15 * mib);
     const std::string words = read(user);
     EXPECT_NE(words.find("before the first mark"), std::string::npos) << words;
@@ -62,7 +62,7 @@ TEST_F(generations_panel, selects_the_largest_block_of_a_line) {
     mark(user, 9 * ms);
     const auto rows = rows_of(user, "//Generations");
     const auto right = [](const ImRect& a, const ImRect& b) { return a.Min.x < b.Min.x; };
-    click_row(user, *std::max_element(rows.begin(), rows.end(), right));  // The lines stand beside the generations.
+    click_row(user, *std::max_element(rows.begin(), rows.end(), right));  // The lines are to the right.
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::block);
   });
 }
@@ -71,15 +71,15 @@ TEST_F(generations_panel, counts_at_the_chosen_moment_if_asked_to) {
   use([&](ImGuiTestContext& user) {
     open_leak(user);
     mark(user, 9 * ms);
-    app().invoke("moment.set", query::time_range{33 * ms, 33 * ms});
+    app().invoke("moment.set", time_range{33 * ms, 33 * ms});
     user.Yield(2);
     user.SetRef("//Generations");
-    user.ComboClick("##at/alive at the chosen moment");
+    user.ComboClick("##at/live at the chosen moment");
     user.SetRef("");
     user.Yield(3);
     settle(user);
     const std::string words = read(user);
-    EXPECT_NE(words.find("Block.forward"), std::string::npos) << "not freed yet: " << words;
+    EXPECT_NE(words.find("Block.forward"), std::string::npos) << "not freed at that moment: " << words;
     EXPECT_NE(words.find("38.0 MiB"), std::string::npos) << words;
   });
 }
@@ -89,11 +89,11 @@ TEST_F(generations_panel, says_how_to_mark_one) {
     open_leak(user);
     app().invoke("panel.focus.Generations");
     user.Yield(4);
-    EXPECT_NE(read(user).find("No generation is marked"), std::string::npos);
+    EXPECT_NE(read(user).find("No generation marks"), std::string::npos);
     mark(user, 9 * ms);
     app().invoke("generations.clear");
     user.Yield(4);
-    EXPECT_NE(read(user).find("No generation is marked"), std::string::npos);
+    EXPECT_NE(read(user).find("No generation marks"), std::string::npos);
   });
 }
 

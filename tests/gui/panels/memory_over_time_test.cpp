@@ -1,4 +1,4 @@
-// The panel of memory over time, in a real window; and the layout of its shapes.
+// The panel of memory over time, in a real window, and the layout of its shapes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 #include "core/base/format.hpp"
-#include "core/query/answers/panels/memory_groups.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/results/panels/memory_groups.hpp"
 #include "imgui_internal.h"
 #include "tests/core/recordings/replayed_program.hpp"
 #include "tests/core/recordings/torch_program.hpp"
@@ -21,7 +21,7 @@ using gui::block_shapes;
 using gui::lay_out;
 using gui::shaped_block;
 
-shaped_block block(std::uint64_t id, query::time_ns born, query::time_ns died, std::uint64_t bytes) {
+shaped_block block(std::uint64_t id, time_ns born, time_ns died, std::uint64_t bytes) {
   shaped_block made;
   made.block = trace::block_id{id};
   made.born = born;
@@ -55,7 +55,7 @@ TEST(block_shapes, move_down_when_an_older_block_is_freed) {
 TEST(block_shapes, of_short_lives_in_the_same_part_do_not_pile_up) {
   std::vector<shaped_block> blocks = {block(1, 0, 100, 100)};
   for (std::uint64_t i = 0; i < 8; ++i) {
-    const auto born = static_cast<query::time_ns>(10 + i);
+    const auto born = static_cast<time_ns>(10 + i);
     blocks.push_back(block(i + 2, born, born + 1, 10));
   }
   const block_shapes made = lay_out(std::move(blocks), {0, 100}, 2);
@@ -66,7 +66,7 @@ TEST(block_shapes, of_short_lives_in_the_same_part_do_not_pile_up) {
 
 TEST(block_shapes, of_too_many_pieces_are_none) {
   std::vector<shaped_block> blocks;
-  for (std::uint64_t i = 0; i < 1000; ++i) blocks.push_back(block(i + 1, 0, static_cast<query::time_ns>(i + 1), 10));
+  for (std::uint64_t i = 0; i < 1000; ++i) blocks.push_back(block(i + 1, 0, static_cast<time_ns>(i + 1), 10));
   const block_shapes made = lay_out(std::move(blocks), {0, 2000}, 2000);
   EXPECT_TRUE(made.too_many);
   EXPECT_TRUE(made.pieces.empty());
@@ -89,12 +89,12 @@ class memory_over_time_panel : public window_test {
   }
   ImRect chart(ImGuiTestContext& user) { return user.ItemInfo("//Memory over time/##chart").RectFull; }
   query::engine& engine() { return *app().state().active()->engine; }
-  /// The memory that the panel shows at first.
-  analysis::memory_peak shown() {
-    const auto report = engine().ask_now(query::report_question{}).value();
+  /// The memory peak that the panel initially shows.
+  metrics::memory_peak shown() {
+    const auto report = engine().ask_now(query::report_query{}).value();
     std::uint64_t most = 0;
     for (const auto& each : report->peaks) most = std::max(most, each.bytes);
-    analysis::memory_peak best = report->peaks.at(0);
+    metrics::memory_peak best = report->peaks.at(0);
     for (const auto& each : report->peaks)
       if (each.device != trace::device_id::none && each.bytes >= most / 4 && each.layer >= best.layer) best = each;
     return best;
@@ -106,14 +106,14 @@ TEST_F(memory_over_time_panel, has_the_peak_of_the_report_and_who_held_it) {
     open_panel(user);
     choose(user, "##by", "by line");
     app().invoke("timeline.fit");
-    user.MouseTeleportToPos({4, 4});  // The list tells of what is under the mouse.
+    user.MouseTeleportToPos({4, 4});  // Away from the chart: otherwise the list describes the group under the mouse.
     user.Yield(3);
     settle(user);
-    const analysis::memory_peak peak = shown();
+    const metrics::memory_peak peak = shown();
     const auto groups =
         engine()
-            .ask_now(query::memory_groups_question{app().state().active()->span, 400, query::memory_grouping::line,
-                                                   peak.layer, peak.device, peak.kind})
+            .ask_now(query::memory_groups_query{app().state().active()->span, 400, query::memory_grouping::line,
+                                                peak.layer, peak.device, peak.kind})
             .value();
     EXPECT_EQ(groups->peak, peak.bytes);
     const std::string words = read(user);
@@ -130,8 +130,8 @@ TEST_F(memory_over_time_panel, has_the_peak_of_the_report_and_who_held_it) {
 TEST_F(memory_over_time_panel, goes_to_the_peak) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const analysis::memory_peak peak = shown();
-    // The link is the text behind the choices.
+    const metrics::memory_peak peak = shown();
+    // The link is the text to the right of the combo boxes.
     const ImRect by = user.ItemInfo("//Memory over time/##by").RectFull;
     user.MouseMoveToPos({by.Max.x + 24, by.GetCenter().y});
     user.MouseClick(0);
@@ -158,7 +158,7 @@ TEST_F(memory_over_time_panel, draws_each_block_where_there_are_few_and_selects_
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     choose(user, "##by", "by line");
-    EXPECT_EQ(read(user).find("Zoom in to see each block"), std::string::npos) << "there are few in the sample";
+    EXPECT_EQ(read(user).find("Zoom in to see each block"), std::string::npos) << "the sample has only a few blocks";
     const ImRect area = chart(user);
     user.MouseMoveToPos({area.Min.x + area.GetWidth() * 0.6F, area.Max.y - 40});
     user.Yield(3);
@@ -168,12 +168,12 @@ TEST_F(memory_over_time_panel, draws_each_block_where_there_are_few_and_selects_
     user.MouseClick(0);
     user.Yield(3);
     ASSERT_EQ(app().state().selected().kind, gui::selection_kind::block);
-    const auto told =
+    const auto reported =
         engine()
-            .ask_now(query::details_question{trace::event_id::none, trace::block_id{app().state().selected().id}})
+            .ask_now(query::details_query{trace::event_id::none, trace::block_id{app().state().selected().id}})
             .value();
-    ASSERT_FALSE(told->stack.empty());
-    EXPECT_NE(words.find(symbols::name_of(told->stack.front())), std::string::npos) << words;
+    ASSERT_FALSE(reported->stack.empty());
+    EXPECT_NE(words.find(symbols::name_of(reported->stack.front())), std::string::npos) << words;
   });
 }
 
@@ -184,21 +184,21 @@ TEST_F(memory_over_time_panel, limits_the_list_of_blocks_to_what_the_chosen_grou
     user.MouseTeleportToPos({4, 4});
     user.Yield(3);
     settle(user);
-    const analysis::memory_peak peak = shown();
+    const metrics::memory_peak peak = shown();
     const auto groups =
         engine()
-            .ask_now(query::memory_groups_question{app().state().active()->span, 400, query::memory_grouping::line,
-                                                   peak.layer, peak.device, peak.kind})
+            .ask_now(query::memory_groups_query{app().state().active()->span, 400, query::memory_grouping::line,
+                                                peak.layer, peak.device, peak.kind})
             .value();
     const auto rows = rows_of(user, "//Memory over time");
-    ASSERT_EQ(rows.size(), groups->groups.size()) << "with the highest group at the bottom";
+    ASSERT_EQ(rows.size(), groups->groups.size()) << "one row for each group";
     click_row(user, rows.back());
     settle(user);
     const gui::blocks_filter limited = app().find<gui::blocks_view>().filter();
     ASSERT_TRUE(limited.groups);
     EXPECT_EQ(limited.groups->keys, (std::vector<std::uint64_t>{groups->groups[0].key}));
     EXPECT_EQ(limited.group_words, groups->groups[0].label);
-    query::blocks_question asked;
+    query::blocks_query asked;
     asked.range = limited.range.value();
     asked.layer = limited.layer;
     asked.device = limited.device;
@@ -234,14 +234,14 @@ TEST_F(memory_over_time_panel, draws_what_the_allocator_would_have_reserved_as_t
     app().invoke("memory_over_time.what_if", std::string("expandable_segments:True"));
     user.Yield(3);
     settle(user);
-    const auto curves = engine().ask_now(query::what_if_question{}).value();
+    const auto curves = engine().ask_now(query::what_if_query{}).value();
     ASSERT_EQ(curves->allocators.size(), 1U);
     const auto& policies = curves->allocators[0].policies;
     const auto policy = std::find_if(policies.begin(), policies.end(),
                                      [](const auto& each) { return each.policy == "expandable_segments:True"; });
     ASSERT_NE(policy, policies.end());
-    const query::time_ns time = curves->span.begin + curves->span.length() / 2;
-    app().invoke("moment.set", query::time_range{time, time});
+    const time_ns time = curves->span.begin + curves->span.length() / 2;
+    app().invoke("moment.set", time_range{time, time});
     user.MouseTeleportToPos({4, 4});
     user.Yield(3);
     const std::string words = read(user);
@@ -259,7 +259,7 @@ TEST_F(memory_over_time_panel, draws_what_the_allocator_would_have_reserved_as_t
 TEST_F(memory_over_time_panel, follows_the_timeline_and_zooms_it) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const query::time_range before = app().state().active()->visible;
+    const time_range before = app().state().active()->visible;
     const ImRect area = chart(user);
     user.MouseMoveToPos(area.GetCenter());
     user.MouseWheelY(2);
@@ -286,7 +286,7 @@ TEST_F(memory_over_time_panel, goes_to_an_allocation_that_failed) {
     ASSERT_EQ(app().state().selected().kind, gui::selection_kind::none);
     // The marks are above the chart.
     const ImRect area = chart(user);
-    const auto report = engine().ask_now(query::report_question{}).value();
+    const auto report = engine().ask_now(query::report_query{}).value();
     ASSERT_FALSE(report->failures.empty());
     const auto done = [&] { return app().state().selected().kind == gui::selection_kind::event; };
     for (float x = area.Max.x - 8; x > area.Min.x && !done(); x -= 4) {
@@ -297,7 +297,7 @@ TEST_F(memory_over_time_panel, goes_to_an_allocation_that_failed) {
       user.Yield(3);
       settle(user);
       if (done()) break;
-      app().invoke("timeline.fit");  // It was the peak's mark.
+      app().invoke("timeline.fit");  // The click was on the mark of the peak.
       user.Yield(3);
       settle(user);
     }

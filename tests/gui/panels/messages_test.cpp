@@ -21,7 +21,7 @@ std::size_t times_in(const std::string& words, const std::string& text) {
 TEST_F(messages_panel, shows_equal_messages_once_with_their_number_and_the_first_time) {
   testing::recording made;
   made.standard_tables();
-  for (const query::time_ns time : {1'000'000, 2'000'000, 3'000'000}) {
+  for (const time_ns time : {1'000'000, 2'000'000, 3'000'000}) {
     auto row = made.event<trace::message_event>(time);
     row.severity = trace::severity::warning;
     row.text = made.text(time == 2'000'000 ? "2 events were dropped" : "a buffer was late");

@@ -1,5 +1,5 @@
-// The panel of notes in a real window: they are kept beside the recording, or in the config folder if that is read-only;
-// and a saved view opens where it was saved.
+// The notes panel in a real window. Notes are saved beside the recording, or in the config folder if that is read-only;
+// a saved view restores the range and settings with which it was saved.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -56,11 +56,11 @@ class notes_panel : public window_test {
 TEST_F(notes_panel, keeps_a_note_about_a_range_beside_the_recording) {
   use([&](ImGuiTestContext& user) {
     open(user, recording);
-    run(user, "selection.range", query::time_range{2'000'000, 5'000'000});
+    run(user, "selection.range", time_range{2'000'000, 5'000'000});
     run(user, "notes.add", std::string("the copy that waits"));
     const auto notes = stored(gui::notes_path(recording));
     ASSERT_EQ(notes.size(), 1U);
-    EXPECT_EQ(notes[0].range, (query::time_range{2'000'000, 5'000'000}));
+    EXPECT_EQ(notes[0].range, (time_range{2'000'000, 5'000'000}));
     EXPECT_EQ(notes[0].text, "the copy that waits");
     EXPECT_NE(read(user).find("the copy that waits"), std::string::npos);
   });
@@ -69,14 +69,14 @@ TEST_F(notes_panel, keeps_a_note_about_a_range_beside_the_recording) {
 TEST_F(notes_panel, edits_deletes_and_goes_from_note_to_note) {
   use([&](ImGuiTestContext& user) {
     open(user, recording);
-    for (const query::time_ns at : {8'000'000, 3'000'000}) {
-      run(user, "moment.set", query::time_range{at, at});
+    for (const time_ns at : {8'000'000, 3'000'000}) {
+      run(user, "moment.set", time_range{at, at});
       run(user, "notes.add", std::string("at ") + std::to_string(at));
     }
     run(user, "notes.next");
-    EXPECT_EQ(app().state().moment(), 8'000'000) << "the one after the one just made";
+    EXPECT_EQ(app().state().moment(), 8'000'000) << "the note after the new one";
     run(user, "notes.next");
-    EXPECT_EQ(app().state().moment(), 3'000'000) << "and around";
+    EXPECT_EQ(app().state().moment(), 3'000'000) << "and wraps around";
     run(user, "notes.edit", std::string("changed"));
     EXPECT_EQ(stored(gui::notes_path(recording))[0].text, "changed");
     run(user, "notes.delete");
@@ -95,7 +95,7 @@ TEST_F(notes_panel, drops_a_new_note_that_is_left_without_a_text_and_keeps_what_
     };
     run(user, "notes.add");
     press(ImGuiKey_Escape);
-    EXPECT_TRUE(stored(gui::notes_path(recording)).empty()) << "a key pressed by mistake leaves nothing";
+    EXPECT_TRUE(stored(gui::notes_path(recording)).empty()) << "a key that is pressed by mistake has no effect";
     run(user, "notes.add");
     user.KeyChars("it waits");
     press(ImGuiKey_Enter);
@@ -103,18 +103,18 @@ TEST_F(notes_panel, drops_a_new_note_that_is_left_without_a_text_and_keeps_what_
     press(ImGuiKey_Enter);
     const auto notes = stored(gui::notes_path(recording));
     ASSERT_EQ(notes.size(), 2U);
-    EXPECT_EQ(notes[0].text + notes[1].text, "it waits") << "one is a bookmark without a text";
+    EXPECT_EQ(notes[0].text + notes[1].text, "it waits") << "the other is a bookmark without text";
   });
 }
 
 TEST_F(notes_panel, are_kept_in_the_config_folder_if_the_recording_is_read_only) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
+  if (::geteuid() == 0) GTEST_SKIP() << "root can write everywhere";
   use([&](ImGuiTestContext& user) {
     open(user, recording);
     fs::permissions(folder + "/data", fs::perms::owner_read | fs::perms::owner_exec);
     run(user, "notes.add", std::string("kept"));
     EXPECT_EQ(stored(gui::notes_path_in(config_folder, recording)).at(0).text, "kept");
-    EXPECT_NE(read(user).find("The folder of the recording cannot be written"), std::string::npos);
+    EXPECT_NE(read(user).find("The recording's folder is not writable"), std::string::npos);
   });
 }
 
@@ -123,7 +123,7 @@ TEST_F(notes_panel, says_why_a_file_of_notes_is_not_read_and_leaves_it_alone) {
     { std::ofstream(gui::notes_path(recording)) << "no notes"; }
     open(user, recording);
     run(user, "panel.focus.Notes");
-    EXPECT_NE(read(user).find("The notes are not read"), std::string::npos);
+    EXPECT_NE(read(user).find("The notes were not read"), std::string::npos);
     run(user, "notes.add", std::string("lost?"));
     std::ifstream in(gui::notes_path(recording));
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "no notes");
@@ -147,17 +147,17 @@ TEST_F(notes_panel, opens_a_saved_view_where_it_was_saved) {
   use([&](ImGuiTestContext& user) {
     const std::string view = folder + "/data/mine.sluiceview";
     open(user, recording);
-    run(user, "timeline.show", query::time_range{4'000'000, 9'000'000});
-    run(user, "selection.range", query::time_range{5'000'000, 6'000'000});
+    run(user, "timeline.show", time_range{4'000'000, 9'000'000});
+    run(user, "selection.range", time_range{5'000'000, 6'000'000});
     run(user, "view.save", view);
     ASSERT_TRUE(fs::exists(view));
-    const query::time_range shown = app().state().active()->target;
+    const time_range shown = app().state().active()->target;
     run(user, "file.close");
     open(user, view);
     ASSERT_NE(app().state().active(), nullptr);
     EXPECT_EQ(app().state().active()->path, recording);
     EXPECT_EQ(app().state().active()->target, shown);
-    EXPECT_EQ(app().state().range(), (query::time_range{5'000'000, 6'000'000}));
+    EXPECT_EQ(app().state().range(), (time_range{5'000'000, 6'000'000}));
     EXPECT_EQ(app().notice(), "");
   });
 }
@@ -165,9 +165,9 @@ TEST_F(notes_panel, opens_a_saved_view_where_it_was_saved) {
 TEST_F(notes_panel, marks_notes_on_the_ruler_with_their_text_and_selects_the_one_that_is_clicked) {
   use([&](ImGuiTestContext& user) {
     open(user, recording);
-    run(user, "moment.set", query::time_range{6'000'000, 6'000'000});
+    run(user, "moment.set", time_range{6'000'000, 6'000'000});
     run(user, "notes.add", std::string("here it waits"));
-    run(user, "moment.set", query::time_range{12'000'000, 12'000'000});
+    run(user, "moment.set", time_range{12'000'000, 12'000'000});
     run(user, "notes.add", std::string("here it does not"));
     run(user, "selection.clear");
     user.MouseTeleportToPos({4, 4});
@@ -175,7 +175,7 @@ TEST_F(notes_panel, marks_notes_on_the_ruler_with_their_text_and_selects_the_one
     take_picture(user, "notes on the ruler");
     const ImVec2 flag = place_of(6'000'000, 0);
     const auto& area = app().find<gui::timeline_view>().axis_area();
-    // The ruler lies between the overview and the tracks.
+    // The ruler is between the overview and the tracks.
     bool found = false;
     for (float up = 2; up < 60 && !found; up += 2) {
       user.MouseTeleportToPos({flag.x + 1, area.min.y - up});
@@ -190,12 +190,12 @@ TEST_F(notes_panel, marks_notes_on_the_ruler_with_their_text_and_selects_the_one
   });
 }
 
-/// What the user may have changed about the views.
+/// Changes every setting of the views that a saved view stores.
 void change_views(const std::function<void(const char*, gui::argument)>& run, gui::application& app) {
   const gui::document_id here = app.state().active()->id;
   const std::uint64_t track = app.find<gui::timeline_view>().layout().tracks.back().what->id;
   run("timeline.track_pin", gui::selection{here, gui::selection_kind::track, track});
-  run("generations.mark", query::time_range{3'000'000, 3'000'000});
+  run("generations.mark", time_range{3'000'000, 3'000'000});
   gui::blocks_filter filter;
   filter.text = "chunk";
   filter.only_unfreed = true;
@@ -229,7 +229,7 @@ TEST_F(notes_panel, keep_the_changed_views_with_the_session_and_say_if_they_cann
     open(user, recording);
     change_views([&](const char* id, gui::argument with) { run(user, id, std::move(with)); }, app());
     const gui::kept_view before = app().state().kept(app().state().active()->id);
-    const query::time_range shown = app().state().active()->visible;
+    const time_range shown = app().state().active()->visible;
     run(user, "file.close");
     app().remembered().last_session = {{recording, shown.begin, shown.end, gui::text_of(before)}};
     app().invoke("file.restore");

@@ -6,10 +6,10 @@
 
 #include "imgui_te_context.h"
 
-/// Finding the rows of tables in a panel, for tests that click on them.
+/// Finds the rows of tables in a panel, for tests that click on them.
 namespace sluice::test {
 
-/// The rows of all tables in a panel, from the top down.
+/// The rows of all tables in a panel, top to bottom.
 inline std::vector<ImRect> rows_of(ImGuiTestContext& user, const char* panel) {
   ImGuiTestItemList items;
   user.GatherItems(&items, panel, 20);
@@ -22,7 +22,7 @@ inline std::vector<ImRect> rows_of(ImGuiTestContext& user, const char* panel) {
   return rows;
 }
 
-/// Clicks at the right end of a row, where no other item is.
+/// Clicks at the right end of a row, where there is no other item.
 inline void click_row(ImGuiTestContext& user, const ImRect& row) {
   user.MouseMoveToPos({row.Max.x - 6, row.GetCenter().y});
   user.MouseClick(0);

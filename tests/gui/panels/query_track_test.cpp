@@ -13,7 +13,7 @@ namespace {
 class query_track : public window_test {
  protected:
   const gui::query_tracks* tracks() { return app().find<gui::timeline_view>().queries(app().state().active()->id); }
-  /// Runs a query in its panel, and shows its rows as a track.
+  /// Runs a query in the query panel and shows its rows as a track.
   void show(ImGuiTestContext& user, const std::string& text) {
     app().invoke("query.run", text);
     user.Yield(4);
@@ -43,7 +43,7 @@ TEST_F(query_track, shows_the_rows_and_selects_the_event_of_the_one_that_is_clic
     one.rows->draw(app().state().active()->span, 100'000, slices);
     ASSERT_EQ(slices.size(), static_cast<std::size_t>(sample::chunks));
     const timeline::slice_item& middle = slices[slices.size() / 2].item;
-    app().invoke("timeline.show", query::time_range{middle.begin - 100'000, middle.end + 100'000});
+    app().invoke("timeline.show", time_range{middle.begin - 100'000, middle.end + 100'000});
     user.Yield(6);
     settle(user);
     take_picture(user, "query track");
@@ -66,7 +66,7 @@ TEST_F(query_track, selects_blocks_where_the_rows_are_blocks) {
     ASSERT_NE(tracks(), nullptr);
     ASSERT_EQ(tracks()->all().size(), 1U);
     ASSERT_EQ(tracks()->all()[0].rows->rows(), 1U);
-    const query::time_range span = app().state().active()->span;
+    const time_range span = app().state().active()->span;
     user.MouseMoveToPos(place_of(span.begin + span.length() / 2, 36));
     user.Yield(2);
     user.MouseClick(0);

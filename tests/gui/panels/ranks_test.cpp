@@ -52,7 +52,8 @@ class ranks_panel : public window_test {
     user.Yield(4);
     settle(user);
   }
-  /// Ranks with a device each. Rank 2 needs twice as much memory as the others, and its device works half as long.
+  /// Opens a recording of `count` ranks with one device each. Rank 2 needs twice as much memory as the others, and its
+  /// device works half as long as theirs.
   void open_ranks(ImGuiTestContext& user, std::uint64_t count = 4) {
     testing::recording made;
     made.standard_tables();
@@ -61,7 +62,7 @@ class ranks_panel : public window_test {
       const trace::device_row device = add_device(made, rank);
       for (std::uint64_t i = 0; i < (rank == 2 ? 2U : 1U); ++i)
         add_block(made, process, device, trace::block_id{1 + rank * 10 + i});
-      for (query::time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
+      for (time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
         auto kernel = made.event<trace::kernel_event>(begin);
         kernel.process = process.id;
         kernel.end = begin + (rank == 2 ? 50'000 : 99'000);
@@ -74,8 +75,8 @@ class ranks_panel : public window_test {
     std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_panel(user);
   }
-  std::shared_ptr<const analysis::report> report() {
-    return app().state().active()->engine->ask_now(query::report_question{}).value();
+  std::shared_ptr<const metrics::report> report() {
+    return app().state().active()->engine->ask_now(query::report_query{}).value();
   }
 };
 
@@ -85,7 +86,7 @@ TEST_F(ranks_panel, has_the_peaks_of_the_report) {
     const std::string words = read(user);
     const auto all = report();
     ASSERT_EQ(all->waste.ranks.size(), 4U);
-    for (const analysis::rank_figures& each : all->waste.ranks) {
+    for (const metrics::rank_metrics& each : all->waste.ranks) {
       EXPECT_NE(words.find("Rank " + std::to_string(each.rank)), std::string::npos) << words;
       EXPECT_NE(words.find(format_bytes(each.peak)), std::string::npos);
     }
@@ -98,8 +99,8 @@ TEST_F(ranks_panel, names_the_outlier_and_puts_it_first) {
     const std::string words = read(user);
     const auto all = report();
     std::size_t named = 0;
-    for (const analysis::finding& each : all->findings) {
-      if (each.kind != analysis::finding_kind::rank_imbalance) continue;
+    for (const metrics::finding& each : all->findings) {
+      if (each.kind != metrics::finding_kind::rank_imbalance) continue;
       ++named;
       EXPECT_NE(words.find(each.text), std::string::npos) << each.text;
       EXPECT_NE(each.text.find("ank 2"), std::string::npos) << each.text;
@@ -118,7 +119,7 @@ TEST_F(ranks_panel, puts_the_rank_first_that_the_others_wait_for) {
       const trace::process_row process = add_rank(made, rank);
       const trace::device_row device = add_device(made, rank);
       add_block(made, process, device, trace::block_id{1 + rank});
-      for (query::time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
+      for (time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
         auto kernel = made.event<trace::kernel_event>(begin);
         kernel.process = process.id;
         kernel.device = device.id;
@@ -150,7 +151,7 @@ TEST_F(ranks_panel, goes_to_the_peak_of_a_rank) {
   });
 }
 
-/// Two ranks share GPU 0; the first also has GPU 1.
+/// Writes a recording in which two ranks share GPU 0 and the first rank also has GPU 1.
 void write_shared(testing::recording& made) {
   made.standard_tables();
   for (std::uint64_t device = 0; device < 2; ++device) {
@@ -187,7 +188,7 @@ TEST_F(ranks_panel, has_a_strip_for_each_rank_of_a_gpu_and_each_gpu_of_a_rank) {
     std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_panel(user);
     EXPECT_NE(read(user).find("Memory, full colour: 16.0 MiB"), std::string::npos)
-        << "of a rank, not of all on the GPU";
+        << "of one rank, not of all ranks on the GPU";
     take_picture(user, "ranks that share a GPU");
     ImGuiTestItemList items;
     user.GatherItems(&items, "//Ranks", 20);
@@ -195,7 +196,7 @@ TEST_F(ranks_panel, has_a_strip_for_each_rank_of_a_gpu_and_each_gpu_of_a_rank) {
       return std::string_view(each.DebugLabel) == "##map";
     });
     ASSERT_NE(map, items.end());
-    // What the tips of the strips say of the memory at the end, from the top down.
+    // The memory at the end, according to the tooltips of the strips from top to bottom.
     std::vector<std::string> strips;
     for (float y = map->RectFull.Min.y + 3; y < map->RectFull.Max.y; y += 5) {
       user.MouseMoveToPos({map->RectFull.Max.x - 12, y});
@@ -242,7 +243,7 @@ TEST_F(ranks_panel, limits_the_list_of_blocks_to_a_rank) {
 
 /// The text of the panel "Summary".
 std::string summary_in(const std::string& words) {
-  const std::size_t begin = words.find("Below, of ");
+  const std::size_t begin = words.find("Details for one of ");
   return begin == std::string::npos ? "" : words.substr(begin, words.find("Statistics\n", begin) - begin);
 }
 
@@ -253,8 +254,8 @@ TEST_F(ranks_panel, is_not_needed_to_see_one_of_many_ranks_in_the_summary) {
     user.Yield(4);
     settle(user);
     const std::string first = summary_in(read(user));
-    EXPECT_NE(first.find("Below, of 6 ranks: { Rank 2 }"), std::string::npos)
-        << "that with the highest peak: " << first;
+    EXPECT_NE(first.find("Details for one of 6 ranks: { Rank 2 }"), std::string::npos)
+        << "the rank with the highest peak: " << first;
     EXPECT_NE(first.find("16.0 MiB in 2 blocks"), std::string::npos) << first;
     user.SetRef("//Summary");
     user.ComboClick("##rank/Rank 3");

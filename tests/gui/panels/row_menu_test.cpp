@@ -1,4 +1,4 @@
-// What every table of the panels offers: a row that keys move, copying it, a menu by mouse and by keyboard, and CSV.
+// Features of every table in the panels: selecting rows by keyboard, copying, a menu by mouse and keyboard, and CSV.
 #include "app/gui/views/row_menu.hpp"
 
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
-#include "core/query/answers/panels/generations.hpp"
-#include "core/query/answers/panels/idle_gaps.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/results/panels/generations.hpp"
+#include "core/query/results/panels/idle_gaps.hpp"
 #include "imgui_internal.h"
 #include "tests/core/recordings/replayed_program.hpp"
 #include "tests/core/recordings/steps_program.hpp"
@@ -46,7 +46,7 @@ std::vector<strings> parsed(const std::string& csv) {
     }
   }
   EXPECT_FALSE(quoted);
-  EXPECT_EQ(rows.back(), strings(1)) << "the last line ends";
+  EXPECT_EQ(rows.back(), strings(1)) << "the last line ends with a newline";
   rows.pop_back();
   return rows;
 }
@@ -83,13 +83,13 @@ TEST(csv_of, has_a_header_plain_numbers_and_no_formulas) {
 
 class row_menus;
 
-/// A table: how it comes onto the screen, and what a column of it holds in CSV.
+/// A table to test: how to show it, and the expected content of one column in CSV.
 struct table_case {
   const char* panel;
   const char* column;
   void (*open)(row_menus&, ImGuiTestContext&);
   strings (*expected)(row_menus&);
-  std::size_t cells = SIZE_MAX;  ///< So many of a row's cells are on the screen; the others are hidden columns.
+  std::size_t cells = SIZE_MAX;  ///< The number of visible cells per row; the other columns are hidden.
   const char* item = "##row";
 };
 
@@ -100,7 +100,7 @@ class row_menus : public window_test, public ::testing::WithParamInterface<table
   using window_test::app;
   using window_test::path;
 
-  /// The recording is the sample unless `write` makes another.
+  /// Shows the table for the sample, or for the recording that `write` makes.
   void show(ImGuiTestContext& user, const std::function<void(testing::recording&)>& write = {}) {
     if (write) {
       testing::recording made;
@@ -122,18 +122,18 @@ class row_menus : public window_test, public ::testing::WithParamInterface<table
     settle(user);
   }
   const gui::document& document() { return *app().state().active(); }
-  template <class Question>
-  auto ask(const Question& question) {
-    return document().engine->ask_now(question).value();
+  template <class Query>
+  auto ask(const Query& query) {
+    return document().engine->ask_now(query).value();
   }
-  auto report() { return ask(query::report_question{}); }
+  auto report() { return ask(query::report_query{}); }
 
  protected:
-  /// The rows on the screen: those of the table at the left first, from the top down.
+  /// The visible rows from top to bottom, those of the leftmost table first.
   std::vector<ImRect> rows(ImGuiTestContext& user) {
     ImGuiTestItemList items;
     user.GatherItems(&items, (std::string("//") + GetParam().panel).c_str(), 20);
-    // A table that scrolls sideways is wider than its panel, which may have a scroll bar at its right.
+    // A table that scrolls horizontally is wider than its panel, which may have a scroll bar at the right.
     const ImGuiWindow* const panel = user.GetWindowByRef((std::string("//") + GetParam().panel).c_str());
     const float right = panel->WorkRect.Max.x - 16;
     std::vector<ImRect> found;
@@ -152,7 +152,7 @@ class row_menus : public window_test, public ::testing::WithParamInterface<table
     return text == nullptr ? std::string() : std::string(text);
   }
   static bool menu_is_open(ImGuiTestContext& user) {
-    return user.ItemExists("//$FOCUSED/Copy the row") && user.ItemExists("//$FOCUSED/Copy the table as CSV");
+    return user.ItemExists("//$FOCUSED/Copy") && user.ItemExists("//$FOCUSED/Copy table as CSV");
   }
   void choose(ImGuiTestContext& user, const char* entry) {
     user.ItemClick((std::string("//$FOCUSED/") + entry).c_str());
@@ -177,11 +177,11 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     open_menu(user, all.front());
     ASSERT_TRUE(menu_is_open(user)) << "by mouse";
     take_picture(user, std::string("menu of ") + of.panel);
-    choose(user, "Copy the row");
+    choose(user, "Copy");
     const std::string row = clipboard();
     const strings cells = split(row, '\t');
     for (std::size_t i = 0; i < std::min(of.cells, cells.size()); ++i)
-      // On the screen, the hyphens of "--steps" have a space between them.
+      // On the screen there is a space between the hyphens of "--steps".
       EXPECT_TRUE(words.find(cells[i]) != std::string::npos ||
                   words.find(gui::format::apart(gui::format::in_window(cells[i]))) != std::string::npos ||
                   words.find(gui::format::apart(cells[i])) != std::string::npos)
@@ -196,7 +196,7 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     user.KeyPress(ImGuiKey_Menu);
     user.Yield(4);
     ASSERT_TRUE(menu_is_open(user)) << "by keyboard";
-    choose(user, "Copy the table as CSV");
+    choose(user, "Copy table as CSV");
     const auto csv = parsed(clipboard());
     const strings expected = of.expected(*this);
     ASSERT_EQ(csv.size(), expected.size() + 1) << clipboard();
@@ -227,7 +227,7 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     user.KeyPress(ImGuiKey_Menu);
     user.Yield(4);
     choose(user, "###Copy the rows as CSV");
-    EXPECT_EQ(parsed(clipboard()), (std::vector<strings>{csv[0], csv[1], csv[2]})) << "these rows alone";
+    EXPECT_EQ(parsed(clipboard()), (std::vector<strings>{csv[0], csv[1], csv[2]})) << "only these rows";
 
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_A);
     user.Yield(4);
@@ -241,7 +241,7 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     EXPECT_EQ(parsed(clipboard()), csv);
     user.KeyPress(ImGuiKey_DownArrow);
     user.Yield(4);
-    EXPECT_EQ(read(user).find(" selected"), std::string::npos) << "another key goes to one row";
+    EXPECT_EQ(read(user).find(" selected"), std::string::npos) << "other keys select a single row";
   });
 }
 
@@ -252,7 +252,7 @@ class selected_rows : public window_test {
     app().invoke("panel.focus.Blocks");
     user.Yield(4);
     settle(user);
-    query::blocks_question wanted;
+    query::blocks_query wanted;
     wanted.range = app().state().active()->span;
     wanted.layer = app().find<gui::blocks_view>().filter().layer;
     blocks = app().state().active()->engine->ask_now(wanted).value()->rows;
@@ -261,7 +261,7 @@ class selected_rows : public window_test {
     ASSERT_GE(blocks.size(), rows.size());
   }
   void point(ImGuiTestContext& user, std::size_t row) {
-    // The table is wider than the panel, and scrolls sideways.
+    // The table is wider than the panel and scrolls horizontally.
     const float right = user.GetWindowByRef("//Blocks")->WorkRect.Max.x;
     user.MouseMoveToPos({right - 60, rows[row].GetCenter().y});
   }
@@ -294,7 +294,7 @@ TEST_F(selected_rows, are_chosen_by_clicks_with_shift_and_ctrl_and_counted_at_th
     EXPECT_NE(read(user).find(words_of({0, 2})), std::string::npos);
     click(user, 3, ImGuiMod_Ctrl);
     EXPECT_NE(read(user).find(words_of({0, 2, 3})), std::string::npos);
-    EXPECT_EQ(app().state().selected().id, selected) << "such clicks do nothing else";
+    EXPECT_EQ(app().state().selected().id, selected) << "such clicks change nothing else";
     const ImGuiWindow* const said = ImGui::FindWindowByName("##selected rows of Blocks");
     ASSERT_NE(said, nullptr);
     const ImRect panel = ImGui::FindWindowByName("Blocks")->Rect();
@@ -320,7 +320,7 @@ TEST_F(selected_rows, are_chosen_by_clicks_with_shift_and_ctrl_and_counted_at_th
     app().invoke("blocks.sort", std::string("Allocated"));
     user.Yield(6);
     settle(user);
-    EXPECT_EQ(read(user).find(" selected"), std::string::npos) << "other rows are in their places now";
+    EXPECT_EQ(read(user).find(" selected"), std::string::npos) << "other rows are in these positions now";
   });
 }
 
@@ -335,7 +335,7 @@ TEST_F(selected_rows, reach_beyond_the_rows_on_the_screen) {
     const std::size_t first = rows.size() - 2;
     EXPECT_NE(read(user).find(words_of({first, first + 1, first + 2, first + 3, first + 4})), std::string::npos)
         << read(user);
-    // The wheel takes all of them from the screen.
+    // The wheel scrolls all selected rows off the screen.
     point(user, 0);
     user.MouseWheelY(-40);
     user.Yield(4);
@@ -359,7 +359,7 @@ void show_sample(row_menus& of, ImGuiTestContext& user) { of.show(user); }
 // --- blocks, copies, gaps, statistics --------------------------------------------------------------------------------
 
 strings largest_blocks(row_menus& of) {
-  query::blocks_question wanted;
+  query::blocks_query wanted;
   wanted.range = of.document().span;
   wanted.layer = of.app().find<gui::blocks_view>().filter().layer;
   return numbers(of.ask(wanted)->rows, [](const query::block_row& each) { return each.bytes; });
@@ -370,7 +370,7 @@ strings copied(row_menus& of) {
 }
 
 strings idle(row_menus& of) {
-  std::vector<analysis::device_activity> working;
+  std::vector<metrics::device_activity> working;
   const auto all = of.report();
   for (const auto& each : all->whole.devices)
     if (each.kernels > 0) working.push_back(each);
@@ -396,14 +396,14 @@ void show_details(row_menus& of, ImGuiTestContext& user) {
 }
 strings details(row_menus& of) {
   strings made;
-  const auto all = of.ask(query::details_question{trace::event_id::none, trace::block_id{1}});
+  const auto all = of.ask(query::details_query{trace::event_id::none, trace::block_id{1}});
   for (const query::detail& each : all->details) made.push_back(each.value);
   return made;
 }
 
 strings messages(row_menus& of) {
   strings made;
-  const auto all = of.ask(query::messages_question{});
+  const auto all = of.ask(query::messages_query{});
   for (const query::message& each : *all) made.push_back(each.text);
   return made;
 }
@@ -414,7 +414,7 @@ void show_search(row_menus& of, ImGuiTestContext& user) {
   of.command(user, "search.find", std::string(searched));
 }
 strings found(row_menus& of) {
-  return numbers(of.ask(query::search_question{searched})->names, [](const auto& each) { return each.count; });
+  return numbers(of.ask(query::search_query{searched})->names, [](const auto& each) { return each.count; });
 }
 
 void show_query(row_menus& of, ImGuiTestContext& user) {
@@ -422,7 +422,7 @@ void show_query(row_menus& of, ImGuiTestContext& user) {
   of.command(user, "query.run", std::string("SELECT id, bytes FROM blocks ORDER BY id LIMIT 5"));
 }
 strings asked(row_menus& of) {
-  query::blocks_question wanted;
+  query::blocks_query wanted;
   wanted.range = of.document().span;
   wanted.sort = query::block_column::born;
   std::vector<query::block_row> rows = of.ask(wanted)->rows;
@@ -433,8 +433,8 @@ strings asked(row_menus& of) {
 
 void show_notes(row_menus& of, ImGuiTestContext& user) {
   of.show(user);
-  for (const query::time_ns at : {1'000'000, 2'000'000}) {
-    of.command(user, "moment.set", query::time_range{at, at});
+  for (const time_ns at : {1'000'000, 2'000'000}) {
+    of.command(user, "moment.set", time_range{at, at});
     of.command(user, "notes.add", "seen at " + std::to_string(at));
   }
 }
@@ -449,23 +449,23 @@ void write_leak(testing::recording& made) { testing::write_steps(made, 10, 32 * 
 
 void show_generations(row_menus& of, ImGuiTestContext& user) {
   of.show(user, write_leak);
-  of.command(user, "generations.mark", query::time_range{9 * ms, 9 * ms});
+  of.command(user, "generations.mark", time_range{9 * ms, 9 * ms});
 }
 strings generations(row_menus& of) {
-  const query::generations_question wanted{.marks = {9 * ms}, .at = of.document().span.end};
+  const query::generations_query wanted{.marks = {9 * ms}, .at = of.document().span.end};
   return numbers(of.ask(wanted)->generations, [](const auto& each) { return each.bytes; });
 }
 
 void show_compare(row_menus& of, ImGuiTestContext& user) {
   of.show(user, write_leak);
-  of.command(user, "selection.range", query::time_range{9 * ms, 30 * ms});
+  of.command(user, "selection.range", time_range{9 * ms, 30 * ms});
   of.command(user, "compare.with_range", {});
-  of.command(user, "selection.range", query::time_range{60 * ms, 100 * ms});
+  of.command(user, "selection.range", time_range{60 * ms, 100 * ms});
   of.focus(user, "Compare");
 }
 strings grown(row_menus& of) {
   const auto& memory = of.app().find<gui::compare_view>().shown()->memory.at(0);
-  return numbers(memory.lines, [](const analysis::grown_group& each) { return each.before.bytes; });
+  return numbers(memory.lines, [](const metrics::grown_group& each) { return each.before.bytes; });
 }
 
 void show_what_if(row_menus& of, ImGuiTestContext& user) {
@@ -475,11 +475,11 @@ void show_what_if(row_menus& of, ImGuiTestContext& user) {
   });
 }
 strings policies(row_menus& of) {
-  return numbers(of.ask(query::what_if_question{})->allocators.at(0).policies,
-                 [](const query::replayed_policy& each) { return each.figures.peak_reserved; });
+  return numbers(of.ask(query::what_if_query{})->allocators.at(0).policies,
+                 [](const query::replayed_policy& each) { return each.metrics.peak_reserved; });
 }
 
-/// A job of two ranks, of which the second needs more memory.
+/// Writes a job of two ranks; the second needs more memory.
 void write_ranks(testing::recording& made) {
   made.standard_tables();
   for (std::uint64_t rank = 0; rank < 2; ++rank) {
@@ -502,7 +502,7 @@ void write_ranks(testing::recording& made) {
     row.kind = trace::memory_kind::device;
     row.device = device.id;
     made.writer().add(row);
-    for (query::time_ns begin = 0; begin < 1'000'000; begin += 100'000) {
+    for (time_ns begin = 0; begin < 1'000'000; begin += 100'000) {
       auto kernel = made.event<trace::kernel_event>(begin);
       kernel.process = process.id;
       kernel.end = begin + 50'000;
@@ -532,8 +532,8 @@ void show_summary(row_menus& of, ImGuiTestContext& user) {
 }
 strings held(row_menus& of) {
   const auto all = of.report();
-  const analysis::memory_peak* peak = gui::main_peak(*all);
-  for (const analysis::peak_composition& each : all->compositions)
+  const metrics::memory_peak* peak = gui::main_peak(*all);
+  for (const metrics::peak_composition& each : all->compositions)
     if (each.layer == peak->layer && each.kind == peak->kind && each.device == peak->device)
       return numbers(each.shares, [](const auto& share) { return share.bytes; });
   return {};

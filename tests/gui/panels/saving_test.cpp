@@ -1,4 +1,4 @@
-// Copying and saving what is on the screen, the menus of boxes, and another scale while the window is open.
+// Copying and saving content of the window, the context menus of boxes, and changing the scale of an open window.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class panel_saving : public window_test {
     const char* text = ImGui::GetClipboardText();
     return text == nullptr ? std::string() : std::string(text);
   }
-  /// Answers the dialog that asks for a path.
+  /// Enters a path in the dialog that asks for one.
   void type_path(ImGuiTestContext& user, const std::string& file) {
     user.Yield(3);
     user.ItemInput("//###path/##path_text");
@@ -35,7 +35,7 @@ class panel_saving : public window_test {
     EXPECT_TRUE(wait_until(user, [&] { return std::filesystem::exists(file); })) << app().notice();
     settle(user);
   }
-  /// Two bytes of a PNG's width or height, which stand in its header, highest first.
+  /// The lower two bytes of a PNG's width or height, which its header stores in big-endian order.
   static int number_at(const std::string& png, std::size_t at) {
     return static_cast<unsigned char>(png.at(at + 2)) * 256 + static_cast<unsigned char>(png.at(at + 3));
   }
@@ -76,10 +76,10 @@ TEST_F(panel_saving, saves_and_copies_by_the_menu_what_a_row_was_clicked_in) {
     };
     click_row();
     ImGui::SetClipboardText("");
-    user.MenuClick("//##MainMenuBar/Edit/Copy the row");
+    user.MenuClick("//##MainMenuBar/Edit/Copy");
     user.Yield(4);
     EXPECT_NE(clipboard(), "") << "the menu has the focus while it is open";
-    user.MenuClick("//##MainMenuBar/File/Save the table as CSV...");
+    user.MenuClick("//##MainMenuBar/File/Save table as CSV...");
     type_path(user, saved);
     EXPECT_EQ(content_of(saved).find("bytes,"), 0U) << content_of(saved);
     EXPECT_EQ(app().notice(), "");
@@ -88,11 +88,11 @@ TEST_F(panel_saving, saves_and_copies_by_the_menu_what_a_row_was_clicked_in) {
     click_row();
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_P);
     user.Yield(3);
-    user.KeyCharsReplaceEnter("save the table");
+    user.KeyCharsReplaceEnter("save table");
     type_path(user, saved);
     EXPECT_EQ(content_of(saved).find("bytes,"), 0U);
     user.Yield(4);
-    EXPECT_EQ(app().notice(), "") << "reading all rows takes some frames, which is no error";
+    EXPECT_EQ(app().notice(), "") << "reading all rows takes some frames, which is not an error";
   });
 }
 
@@ -102,7 +102,7 @@ TEST_F(panel_saving, saves_the_table_of_the_panel_in_front_where_no_row_was_clic
     app().invoke("panel.focus.Statistics");
     user.Yield(4);
     settle(user);
-    user.MenuClick("//##MainMenuBar/File/Save the table as CSV...");
+    user.MenuClick("//##MainMenuBar/File/Save table as CSV...");
     type_path(user, saved);
     EXPECT_NE(content_of(saved), "");
     EXPECT_EQ(app().notice(), "");
@@ -133,7 +133,7 @@ TEST_F(panel_picture, is_saved_of_one_panel) {
     settle(user);
     app().invoke("panel.save_picture", std::string("Statistics"));
     type_path(user, saved);
-    EXPECT_EQ(app().told(), "Saved " + saved);
+    EXPECT_EQ(app().reported(), "Saved " + saved);
     const std::string png = content_of(saved);
     ASSERT_GT(png.size(), 100U);
     const ImGuiWindow* panel = ImGui::FindWindowByName("Statistics");
@@ -152,10 +152,10 @@ TEST_F(panel_saving, copies_a_panel_as_text_from_the_menu_of_its_tab) {
     user.MouseMoveToPos(panel->DC.DockTabItemRect.GetCenter());
     user.MouseClick(1);
     user.Yield(3);
-    ASSERT_TRUE(has(user, "Copy the panel as text"));
-    user.ItemClick("//$FOCUSED/Copy the panel as text");
+    ASSERT_TRUE(has(user, "Copy panel as text"));
+    user.ItemClick("//$FOCUSED/Copy panel as text");
     user.Yield(4);
-    const auto all = app().state().active()->engine->ask_now(query::report_question{}).value();
+    const auto all = app().state().active()->engine->ask_now(query::report_query{}).value();
     EXPECT_NE(clipboard().find("Memory use"), std::string::npos) << clipboard();
     for (const auto& each : all->whole.memory)
       EXPECT_NE(clipboard().find(format_bytes(each.maximum)), std::string::npos) << clipboard();
@@ -165,7 +165,7 @@ TEST_F(panel_saving, copies_a_panel_as_text_from_the_menu_of_its_tab) {
 TEST_F(panel_saving, a_box_of_the_timeline_has_a_menu) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    // Down the tracks, in the middle of a copy, until its box is hit.
+    // Moves the mouse down the tracks, at the middle of a copy, until it is on the copy's box.
     const ImVec2 top = place_of(5'150'000, 0);
     const float bottom = app().find<gui::timeline_view>().axis_area().max.y;
     bool found = false;
@@ -173,7 +173,7 @@ TEST_F(panel_saving, a_box_of_the_timeline_has_a_menu) {
       user.MouseMoveToPos({top.x, y});
       user.MouseClick(1);
       user.Yield(3);
-      found = has(user, "Next event of the same name");
+      found = has(user, "Next event with the same name");
       if (!found) user.PopupCloseAll();
     }
     ASSERT_TRUE(found);
@@ -184,10 +184,10 @@ TEST_F(panel_saving, a_box_of_the_timeline_has_a_menu) {
     user.ItemClick("//$FOCUSED/Copy as text");
     user.Yield(3);
     const auto about =
-        app().state().active()->engine->ask_now(query::details_question{event, trace::block_id::none}).value();
+        app().state().active()->engine->ask_now(query::details_query{event, trace::block_id::none}).value();
     EXPECT_NE(clipboard().find(format_time(about->span.length())), std::string::npos) << clipboard();
 
-    // The same by keyboard, for the selected event.
+    // Opens the same menu by keyboard, for the selected event.
     user.MouseMoveToPos({top.x, bottom - 2});
     app().invoke("selection.set",
                  gui::selection{app().state().active()->id, gui::selection_kind::event, trace::raw(event)});
@@ -195,7 +195,7 @@ TEST_F(panel_saving, a_box_of_the_timeline_has_a_menu) {
     user.Yield(2);
     user.KeyPress(ImGuiMod_Shift | ImGuiKey_F10);
     user.Yield(3);
-    EXPECT_TRUE(has(user, "Next event of the same name"));
+    EXPECT_TRUE(has(user, "Next event with the same name"));
   });
 }
 
@@ -208,7 +208,7 @@ TEST_F(panel_saving, long_tables_are_copied_whole_and_keys_scroll_them) {
     user.Yield(4);
     settle(user);
     const gui::blocks_view& blocks = app().find<gui::blocks_view>();
-    ASSERT_GT(blocks.count(), query::block_table::first_rows) << "more than is asked for at first";
+    ASSERT_GT(blocks.count(), query::block_table::first_rows) << "more rows than are requested at first";
     const trace::block_id first = blocks.blocks_on_screen().front();
     const std::size_t shown = blocks.blocks_on_screen().size();
     user.ItemClick("//Blocks/**/##row");
@@ -221,11 +221,11 @@ TEST_F(panel_saving, long_tables_are_copied_whole_and_keys_scroll_them) {
     EXPECT_EQ(std::find(now.begin(), now.end(), first), now.end()) << "scrolled past the first row";
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
     user.Yield(3);
-    EXPECT_FALSE(clipboard().empty()) << "the row at which the keys arrived";
+    EXPECT_FALSE(clipboard().empty()) << "the row that the keys reached";
 
     user.KeyPress(ImGuiKey_Menu);
     user.Yield(3);
-    user.ItemClick("//$FOCUSED/Copy the table as CSV");
+    user.ItemClick("//$FOCUSED/Copy table as CSV");
     user.Yield(3);
     settle(user);
     const std::string csv = clipboard();
@@ -236,7 +236,7 @@ TEST_F(panel_saving, long_tables_are_copied_whole_and_keys_scroll_them) {
 TEST_F(panel_saving, a_block_of_the_memory_map_has_a_menu) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    app().invoke("moment.set", query::time_range{18'130'000, 18'130'000});
+    app().invoke("moment.set", time_range{18'130'000, 18'130'000});
     app().invoke("map.open");
     user.Yield(6);
     settle(user);
@@ -253,10 +253,10 @@ TEST_F(panel_saving, a_block_of_the_memory_map_has_a_menu) {
     ASSERT_TRUE(found);
     take_picture(user, "menu of a block");
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::block);
-    user.ItemClick("//$FOCUSED/List the blocks of this moment");
+    user.ItemClick("//$FOCUSED/List blocks at this moment");
     user.Yield(4);
     settle(user);
-    EXPECT_EQ(app().find<gui::blocks_view>().filter().range, (query::time_range{18'130'000, 18'130'001}));
+    EXPECT_EQ(app().find<gui::blocks_view>().filter().range, (time_range{18'130'000, 18'130'001}));
   });
 }
 
@@ -276,7 +276,7 @@ TEST_F(panel_saving, follows_another_scale_while_it_is_open) {
     };
     const float row = row_height();
     ASSERT_GT(row, 0);
-    app().set_scale(2);  // As the callbacks of the desktop's window do.
+    app().set_scale(2);  // As the callbacks of the desktop window do.
     user.Yield(4);
     settle(user);
     EXPECT_NEAR(ImGui::GetFontSize(), before * 2, 0.5F);

@@ -1,4 +1,4 @@
-// Notes and saved views on disk: they come back as they were, and hostile files are refused in one line.
+// Notes and saved views on disk: they are read back unchanged, and hostile files are refused with a one-line error.
 #include "app/gui/shell/side_files.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(side_files, with_hostile_content_are_refused_in_one_line) {
   expect_refused("{\"a\": \"\xFF\"}", "expected a JSON object");
   expect_refused("{\"a\": nothing}", "at byte 7: is not a file of notes: it is not JSON; expected a JSON object");
   expect_refused(std::string(100'000, '['), "at byte 100: is not a file of notes: it is nested deeper than 100 levels");
-  // Whole, and where a reader does not look.
+  // Deep nesting is refused even if it is closed, and in a member that the reader ignores.
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   expect_refused(head + ", \"notes\": [], \"more\": " + deep + "}", "nested deeper than 100 levels");
   expect_refused(head + ", \"notes\": [" + deep + "]}", "nested deeper than 100 levels");
@@ -82,7 +82,7 @@ TEST_F(side_files, with_hostile_content_are_refused_in_one_line) {
 
 TEST_F(side_files, that_are_too_large_are_not_read) {
   write("");
-  std::filesystem::resize_file(path, std::uintmax_t{10} << 30);  // It takes no room on the disk.
+  std::filesystem::resize_file(path, std::uintmax_t{10} << 30);  // A sparse file, which takes no disk space.
   const auto notes = read_notes(path, of);
   ASSERT_FALSE(notes);
   EXPECT_NE(notes.error().to_string().find("too large: 10737418240 bytes; expected at most"), std::string::npos)
@@ -94,7 +94,7 @@ TEST_F(side_files, keep_a_view_as_it_was) {
   saved_view view;
   view.of = of;
   view.visible = {100, 2000};
-  view.range = query::time_range{150, 160};
+  view.range = time_range{150, 160};
   view.moment = 155;
   view.selected = selection_kind::block;
   view.id = 12;

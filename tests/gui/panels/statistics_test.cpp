@@ -1,13 +1,13 @@
-// The panel of statistics, in a real window: how long events take, and each step.
+// The panel of statistics, in a real window: durations of events, and steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "core/base/format.hpp"
-#include "core/query/answers/panels/durations.hpp"
-#include "core/query/answers/panels/step_statistics.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/results/panels/durations.hpp"
+#include "core/query/results/panels/step_statistics.hpp"
 #include "tests/core/recordings/steps_program.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -20,9 +20,9 @@ using testing::mib;
 class statistics_panel : public window_test {
  protected:
   query::engine& engine() { return *app().state().active()->engine; }
-  query::time_range span() { return app().state().active()->span; }
+  time_range span() { return app().state().active()->span; }
   query::duration_histogram durations(trace::row_type kind, trace::event_id like = {}) {
-    return *engine().ask_now(query::durations_question{span(), kind, {}, like, {}}).value();
+    return *engine().ask_now(query::durations_query{span(), kind, {}, like, {}}).value();
   }
   void open_durations(ImGuiTestContext& user) {
     open_sample(user);
@@ -37,7 +37,7 @@ class statistics_panel : public window_test {
     std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_sample(user);
   }
-  /// The middle of the bar with these durations.
+  /// The middle of bar number `bar` in the chart of durations.
   ImVec2 place_of_bar(ImGuiTestContext& user, const query::duration_histogram& all, std::size_t bar) {
     const ImRect chart = user.ItemInfo("//Statistics/**/##durations").RectFull;
     const float wide = chart.GetWidth() / static_cast<float>(all.bars.size());
@@ -48,7 +48,8 @@ class statistics_panel : public window_test {
   }
 };
 
-/// Devices "GPU 0" and so on, each with a block of one MiB more than that of the device before it.
+/// Writes devices "GPU 0", "GPU 1", ... with one block each. The block of each device is 1 MiB larger than that of the
+/// device before.
 void write_devices(testing::recording& made, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     trace::device_row device;
@@ -130,8 +131,7 @@ TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
     settle(user);
     EXPECT_EQ(selected(), trace::raw(fullest->longest));
     const query::duration_step after{fullest->from, fullest->to, fullest->span.begin, fullest->longest};
-    const auto next =
-        engine().ask_now(query::durations_question{span(), trace::row_type::kernel, {}, {}, after}).value();
+    const auto next = engine().ask_now(query::durations_query{span(), trace::row_type::kernel, {}, {}, after}).value();
     ASSERT_TRUE(next->next);
     user.MouseClick(0);
     user.Yield(4);
@@ -173,21 +173,21 @@ TEST_F(statistics_panel, offers_no_steps_where_there_are_none) {
   });
 }
 
-TEST_F(statistics_panel, shows_a_figure_of_each_step_and_goes_to_the_one_that_is_clicked) {
+TEST_F(statistics_panel, shows_a_metric_of_each_step_and_goes_to_the_one_that_is_clicked) {
   use([&](ImGuiTestContext& user) {
     open_steps(user);
-    const auto all = engine().ask_now(query::step_statistics_question{}).value();
-    const auto figure = std::find_if(all->figures.begin(), all->figures.end(),
+    const auto all = engine().ask_now(query::step_statistics_query{}).value();
+    const auto metric = std::find_if(all->metrics.begin(), all->metrics.end(),
                                      [](const auto& each) { return each.label.starts_with("peak, GPU 0"); });
-    ASSERT_NE(figure, all->figures.end());
-    app().invoke("statistics.per_step", figure->label);
+    ASSERT_NE(metric, all->metrics.end());
+    app().invoke("statistics.per_step", metric->label);
     user.Yield(6);
     settle(user);
     const std::string words = read(user);
-    EXPECT_NE(words.find(figure->label), std::string::npos) << words;
+    EXPECT_NE(words.find(metric->label), std::string::npos) << words;
     EXPECT_NE(words.find("12 steps"), std::string::npos) << words;
-    EXPECT_NE(words.find("Median " + format_bytes(figure->median)), std::string::npos) << words;
-    EXPECT_NE(words.find(format_bytes(figure->values[0])), std::string::npos) << words;
+    EXPECT_NE(words.find("Median " + format_bytes(metric->median)), std::string::npos) << words;
+    EXPECT_NE(words.find(format_bytes(metric->values[0])), std::string::npos) << words;
     take_picture(user, "statistics of steps");
     const auto rows = rows_of(user, "//Statistics");
     ASSERT_GE(rows.size(), 3U);

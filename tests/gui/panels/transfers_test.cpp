@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/format.hpp"
-#include "core/figures/code_place.hpp"
-#include "core/figures/link_share.hpp"
-#include "core/query/answers/panels/transfers.hpp"
+#include "core/metrics/code_place.hpp"
+#include "core/metrics/link_share.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/results/panels/transfers.hpp"
 #include "core/trace/model/names.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -22,22 +22,22 @@ class transfers_panel : public window_test {
     settle(user);
   }
   query::engine& engine() { return *app().state().active()->engine; }
-  std::shared_ptr<const analysis::copy_table> table() {
-    return engine().ask_now(query::transfers_question{app().state().active()->span}).value();
+  std::shared_ptr<const metrics::copy_table> table() {
+    return engine().ask_now(query::transfers_query{app().state().active()->span}).value();
   }
 };
 
-TEST_F(transfers_panel, has_the_figures_of_the_report) {
+TEST_F(transfers_panel, has_the_metrics_of_the_report) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const std::string words = read(user);
-    const auto report = engine().ask_now(query::report_question{}).value();
+    const auto report = engine().ask_now(query::report_query{}).value();
     ASSERT_EQ(report->whole.transfers.size(), 2U);
-    for (const analysis::transfer_statistics& way : report->whole.transfers) {
-      for (const std::string& figure : {std::string(name_of(way.direction)), format_bytes(way.bytes),
+    for (const metrics::transfer_statistics& way : report->whole.transfers) {
+      for (const std::string& metric : {std::string(name_of(way.direction)), format_bytes(way.bytes),
                                         format_count(way.count), format_time(way.busy), format_rate(way.mean_bandwidth),
-                                        format_share(*analysis::link_share(way.mean_bandwidth, way.link_peak))})
-        EXPECT_NE(words.find(figure), std::string::npos) << figure << " in\n" << words;
+                                        format_share(*metrics::link_share(way.mean_bandwidth, way.link_peak))})
+        EXPECT_NE(words.find(metric), std::string::npos) << metric << " in\n" << words;
     }
   });
 }
@@ -48,11 +48,11 @@ TEST_F(transfers_panel, lists_the_lines_that_copy) {
     const std::string words = read(user);
     const auto found = table();
     ASSERT_EQ(found->lines.size(), 2U);
-    for (const analysis::copy_line& line : found->lines) {
+    for (const metrics::copy_line& line : found->lines) {
       EXPECT_NE(words.find(text_of(line.place)), std::string::npos) << text_of(line.place) << " in\n" << words;
       EXPECT_NE(words.find(format_time(line.busy)), std::string::npos);
     }
-    EXPECT_NE(words.find("record with"), std::string::npos) << "the contents were not compared";
+    EXPECT_NE(words.find("record with"), std::string::npos) << "a hint, since the contents were not compared";
   });
 }
 
@@ -60,7 +60,7 @@ TEST_F(transfers_panel, goes_to_the_largest_copy_of_a_line) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const auto rows = rows_of(user, "//Transfers");
-    ASSERT_GE(rows.size(), 4U) << "two directions, two lines";
+    ASSERT_GE(rows.size(), 4U) << "two directions and two lines";
     click_row(user, rows[2]);
     const auto found = table();
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::event);
@@ -74,8 +74,8 @@ TEST_F(transfers_panel, shows_one_direction_when_it_is_clicked) {
     const auto found = table();
     click_row(user, rows_of(user, "//Transfers").at(0));
     const std::string words = read(user);
-    const auto first = engine().ask_now(query::report_question{}).value()->whole.transfers[0].direction;
-    for (const analysis::copy_line& line : found->lines)
+    const auto first = engine().ask_now(query::report_query{}).value()->whole.transfers[0].direction;
+    for (const metrics::copy_line& line : found->lines)
       EXPECT_EQ(words.find(text_of(line.place)) != std::string::npos, line.direction == first);
   });
 }
@@ -85,7 +85,7 @@ TEST_F(transfers_panel, selects_the_copy_of_a_dot) {
     open_panel(user);
     const ImRect chart = user.ItemInfo("//Transfers/##chart").RectFull;
     ASSERT_GT(chart.GetWidth(), 100);
-    // All copies are of 16 MB at 53.3 GB/s; the axes go from 8 MiB to 128 MiB, and from 10 to 100 GB/s.
+    // All copies move 16 MB at 53.3 GB/s. The axes range from 8 MiB to 128 MiB and from 10 to 100 GB/s.
     const ImVec2 dot{chart.Min.x + 65 + 0.23F * (chart.GetWidth() - 75),
                      chart.Max.y - 20 - 0.727F * (chart.GetHeight() - 44)};
     const auto tip_is_shown = [] {
@@ -110,14 +110,14 @@ TEST_F(transfers_panel, selects_the_copy_of_a_dot) {
 TEST_F(transfers_panel, is_limited_to_the_selected_range) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const query::time_range part{0, 10 * sample::chunk_ns};
+    const time_range part{0, 10 * sample::chunk_ns};
     app().invoke("selection.range", part);
     app().invoke("transfers.open");
     user.Yield(4);
     settle(user);
     const std::string words = read(user);
-    const auto figures = engine().ask_now(query::statistics_question{part}).value();
-    for (const analysis::transfer_statistics& way : figures->transfers)
+    const auto metrics = engine().ask_now(query::statistics_query{part}).value();
+    for (const metrics::transfer_statistics& way : metrics->transfers)
       EXPECT_NE(words.find(format_bytes(way.bytes)), std::string::npos) << words;
     EXPECT_NE(words.find("Selected range"), std::string::npos);
   });

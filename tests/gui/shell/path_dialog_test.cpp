@@ -1,4 +1,4 @@
-// Choosing a file by its path: what is typed or pasted, what is listed, and what is asked before a file is replaced.
+// The file dialog: paths that are typed or pasted, the list of files, and the question before a file is replaced.
 #include "app/gui/shell/path_dialog.hpp"
 
 #include <gtest/gtest.h>
@@ -109,8 +109,8 @@ TEST_F(path_dialog, saves_by_its_button_and_says_where) {
     save_table(user);
     type(user, (folder / "new.csv").string());
     user.ItemClick("//###path/Save");
-    EXPECT_TRUE(wait_until(user, [&] { return app().told() == "Saved " + (folder / "new.csv").string(); }));
-    EXPECT_NE(read(user).find(app().told()), std::string::npos);
+    EXPECT_TRUE(wait_until(user, [&] { return app().reported() == "Saved " + (folder / "new.csv").string(); }));
+    EXPECT_NE(read(user).find(app().reported()), std::string::npos);
     take_picture(user, "saved");
     EXPECT_EQ(content_of("new.csv"), "bytes\n1\n");
     EXPECT_FALSE(is_open());
@@ -124,13 +124,13 @@ TEST_F(path_dialog, asks_before_it_replaces_a_file) {
     save_table(user);
     type(user, (folder / "old.csv").string());
     user.KeyPress(ImGuiKey_Enter);
-    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("old.csv exists already") != std::string::npos; }));
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("old.csv already exists") != std::string::npos; }));
     take_picture(user, "replace");
     user.ItemClick("//###path/Keep it");
     user.Yield(3);
     EXPECT_TRUE(is_open());
     user.ItemClick("//###path/Save");
-    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("old.csv exists already") != std::string::npos; }));
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("old.csv already exists") != std::string::npos; }));
     EXPECT_EQ(content_of("old.csv"), "old");
     user.ItemClick("//###path/Replace it");
     EXPECT_TRUE(wait_until(user, [&] { return content_of("old.csv") == "bytes\n1\n"; })) << app().notice();

@@ -12,14 +12,14 @@
 namespace sluice::test {
 namespace {
 
-/// From the left and from below, as GL counts. No multiple of the sizes of a software GL's tiles (64 and 4), but of the
-/// distance of hatch lines.
+/// The offset of the shifted frame in pixels, right and up. Not a multiple of the tile sizes of a software OpenGL (64
+/// and 4), but a multiple of the distance between hatch lines.
 constexpr int moved = 42;
 
-/// Edges of shapes may fall a little otherwise on pixels where the frame is moved.
+/// Edges of shapes may cover pixels slightly differently in the shifted frame.
 constexpr int tolerance = 8;  // of 255
 
-/// The panel, menu or dialog that lies on top there.
+/// The topmost panel, menu or dialog at this point.
 std::string region_at(float x, float y) {
   const auto& windows = ImGui::GetCurrentContext()->Windows;
   for (int i = windows.Size; i-- > 0;) {
@@ -67,7 +67,7 @@ std::string differing_regions(const gui::gl::image& shown, const gui::gl::image&
   if (shown.width != whole.width || shown.height != whole.height) return "the pictures have different sizes";
   struct difference {
     std::size_t pixels = 0;
-    int x = 0, y = 0;  ///< The first.
+    int x = 0, y = 0;  ///< Position of the first one.
   };
   std::map<std::string, difference> found;
   for (int y = 0; y < shown.height; ++y)

@@ -1,4 +1,4 @@
-// The main panels on each bundled recording: where they are, and that they say what the report says.
+// The main panels with each bundled recording: they are in their places, and their text agrees with the report.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,9 +24,9 @@ class bundled_recordings : public window_test {
     user.Yield(4);
     settle(user);
   }
-  template <class Question>
-  auto ask(const Question& question) {
-    return app().state().active()->engine->ask_now(question).value();
+  template <class Query>
+  auto ask(const Query& query) {
+    return app().state().active()->engine->ask_now(query).value();
   }
   std::string words_of(ImGuiTestContext& user, const char* panel) {
     app().invoke(std::string("panel.focus.") + panel);
@@ -35,7 +35,7 @@ class bundled_recordings : public window_test {
     expect_in_place(panel);
     return read(user);
   }
-  /// It is in front, large enough to be read, and on the screen.
+  /// Expects the panel to be in front, large enough to read, and on the screen.
   static void expect_in_place(const char* panel) {
     const ImGuiWindow* const window = ImGui::FindWindowByName(panel);
     ASSERT_NE(window, nullptr) << panel;
@@ -61,7 +61,7 @@ class bundled_recordings : public window_test {
   }
 };
 
-TEST_F(bundled_recordings, show_the_figures_of_their_reports_in_panels_that_lie_where_they_belong) {
+TEST_F(bundled_recordings, show_the_metrics_of_their_reports_in_panels_that_lie_where_they_belong) {
   use([&](ImGuiTestContext& user) {
     resize(user, 1600, 1000);
     std::size_t recordings = 0;
@@ -71,13 +71,13 @@ TEST_F(bundled_recordings, show_the_figures_of_their_reports_in_panels_that_lie_
       ++recordings;
       open(user, file.path());
       expect_timeline_in_place();
-      const auto report = ask(query::report_question{});
+      const auto report = ask(query::report_query{});
       const auto expect_said = [](const std::string& words, const std::string& wanted, const char* panel) {
         EXPECT_NE(words.find(wanted), std::string::npos) << panel << " does not say " << wanted << ":\n" << words;
       };
 
       const std::string summary = words_of(user, "Summary");
-      if (const analysis::memory_peak* peak = gui::main_peak(*report))
+      if (const metrics::memory_peak* peak = gui::main_peak(*report))
         expect_said(summary, format_bytes(peak->bytes), "Summary");
 
       const std::string statistics = words_of(user, "Statistics");
@@ -85,7 +85,7 @@ TEST_F(bundled_recordings, show_the_figures_of_their_reports_in_panels_that_lie_
         expect_said(statistics, format_bytes(memory.maximum), "Statistics");
 
       const std::string blocks = words_of(user, "Blocks");
-      query::blocks_question wanted;
+      query::blocks_query wanted;
       wanted.range = app().state().active()->span;
       wanted.layer = app().find<gui::blocks_view>().filter().layer;
       const auto table = ask(wanted);

@@ -15,11 +15,12 @@
 
 namespace sluice::test {
 
-/// A program that runs beside the test, and ends with this object, and with the test's process.
+/// A program that runs beside the test. It ends when this object is destroyed or the test's process ends.
 class started_program {
  public:
   started_program() = default;
-  /// `environment`: "NAME=value", beside that of the test. What it writes is appended to the file `output`.
+  /// `environment`: "NAME=value" entries, added to the test's own environment. The program's output is appended to the
+  /// file `output`.
   started_program(const std::vector<std::string>& words, const std::vector<std::string>& environment,
                   const std::string& output) {
     pid_ = fork();
@@ -48,7 +49,7 @@ class started_program {
   }
   ~started_program() { stop(SIGTERM); }
 
-  /// Sends a signal that ends it, and waits for that.
+  /// Sends a signal that ends the program, and waits until it has ended.
   void stop(int signal) {
     if (ended()) return;
     kill(pid_, signal);
@@ -59,7 +60,7 @@ class started_program {
     if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = 0;
     return pid_ == 0;
   }
-  /// Once it has ended; -1 after a signal.
+  /// Valid once the program has ended; -1 if a signal ended it.
   [[nodiscard]] int exit_status() const { return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1; }
 
  private:
@@ -67,7 +68,7 @@ class started_program {
   int status_ = 0;
 };
 
-/// Waits until `done`, at most a minute; whether it was.
+/// Waits until `done` returns true; returns false if that takes more than a minute.
 inline bool wait_for(const std::function<bool()>& done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!done()) {

@@ -1,4 +1,4 @@
-// Scripted steps and what is said of their frames; never how long they take.
+// Scripted tours of the window, and the frame statistics that they print, except times.
 #include "app/gui/window/tour.hpp"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(tour, says_quantiles_of_its_frames_and_the_ratio_to_an_empty_one) {
             "50.0");
 }
 
-/// Standard output of the program, then its exit status.
+/// The program's standard output, followed by its exit status.
 std::string output_of(const std::string& arguments) {
   const std::string command = SLUICE_BINARY_DIR "/sluice screenshot " + arguments + " 2>&1; echo status $?";
   FILE* pipe = ::popen(command.c_str(), "r");
@@ -89,7 +89,7 @@ TEST(tour, of_the_program_prints_a_line_for_each_step_and_one_for_all) {
   EXPECT_EQ(found[3], "4");
   EXPECT_EQ(found[4], "9") << "frames of all steps";
   const std::string refused = output_of(path + " --step '1 no.such_command'");
-  EXPECT_NE(refused.find("there is no command 'no.such_command'"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("no command named 'no.such_command'"), std::string::npos) << refused;
   EXPECT_EQ(refused.find("status 0"), std::string::npos) << refused;
   std::filesystem::remove(path);
 }

@@ -1,4 +1,4 @@
-// The program on the display of a VNC server: what a viewer at the other end of a network gets for each step.
+// The program on a VNC display: the amount of data that a remote viewer receives for each step.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@
 namespace sluice::test {
 namespace {
 
-/// A viewer that asks for all changes, as raw pixels, and counts them (the RFB protocol, RFC 6143).
+/// A viewer that requests all changes as raw pixels and counts the pixels (the RFB protocol, RFC 6143).
 class viewer {
  public:
   ~viewer() {
@@ -25,7 +25,7 @@ class viewer {
     if (thread_.joinable()) thread_.join();
     if (socket_ >= 0) close(socket_);
   }
-  /// False if no server listens at `port`, or it wants a password.
+  /// False if no server listens on `port`, or if it requires a password.
   bool connect_to(std::uint16_t port) {
     if (socket_ >= 0) close(socket_);
     socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -42,7 +42,7 @@ class viewer {
     height_ = number(head.data() + 2);
     fine = skip(static_cast<std::size_t>(number(head.data() + 20)) << 16U |
                 static_cast<std::size_t>(number(head.data() + 22)));
-    // 32 bits a pixel, raw.
+    // Requests 32 bits per pixel, raw.
     constexpr char format[] = "\0\0\0\0\40\30\0\1\0\377\0\377\0\377\20\10\0\0\0\0";
     constexpr char encodings[] = "\2\0\0\1\0\0\0\0";
     fine = fine && put(format, 20) && put(encodings, 8) && ask(0);
@@ -50,7 +50,7 @@ class viewer {
     return fine;
   }
 
-  /// Pixels that were sent since the last call, once no more come for 0.3 s.
+  /// The number of pixels that arrived since the last call. Returns once nothing has arrived for 0.3 s.
   std::uint64_t sent() {
     using namespace std::chrono_literals;
     for (std::uint64_t before = UINT64_MAX; before != pixels_;) {
@@ -64,7 +64,7 @@ class viewer {
     const std::uint8_t message[] = {5, 0, high(x), low(x), high(y), low(y)};
     put(message, sizeof message);
   }
-  /// `key`: as X numbers it.
+  /// `key`: an X keysym.
   void press(int key, bool ctrl = false) {
     constexpr int control = 0xffe3;
     if (ctrl) send_key(control, true);
@@ -101,8 +101,8 @@ class viewer {
   void count() {
     std::array<std::uint8_t, 12> head{};
     while (take(head.data(), 1)) {
-      if (head[0] == 2) continue;  // A bell.
-      if (head[0] == 3) {          // The clipboard.
+      if (head[0] == 2) continue;  // Bell.
+      if (head[0] == 3) {          // Clipboard.
         if (!take(head.data(), 7) || !skip(static_cast<std::size_t>(number(head.data() + 3)) << 16U |
                                            static_cast<std::size_t>(number(head.data() + 5))))
           return;
@@ -133,7 +133,7 @@ TEST(vnc, gets_small_parts_for_a_hover_and_the_palette_and_nothing_while_nothing
   fs::create_directories(folder);
   const std::string recording = (folder / "vnc.sluice").string(), output = (folder / "output.txt").string();
   write_sample(recording);
-  // A display and a port that no other test has.
+  // Choose a display and a port that no other test uses.
   const int display = 200 + getpid() % 300;
   const auto port = static_cast<std::uint16_t>(16000 + display);
   started_program server({"Xvnc", ":" + std::to_string(display), "-geometry", "1600x1000", "-depth", "24",

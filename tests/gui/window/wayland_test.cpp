@@ -1,4 +1,4 @@
-// The program under Wayland: Weston, in a window of the tests' X server, where it has a keyboard and a screen to look at.
+// The program under Wayland: Weston runs in a window of the tests' X server, which provides keyboard and screen.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ class wayland : public ::testing::Test {
     screen_ = x_screen::open(why);
     if (screen_ == nullptr) GTEST_SKIP() << "skipped: " << why;
     fs::create_directories(folder_);
-    fs::permissions(folder_, fs::perms::owner_all);  // Else Weston takes it for unsafe.
+    fs::permissions(folder_, fs::perms::owner_all);  // Otherwise Weston rejects the folder as unsafe.
     if (!start_weston({"--width=1560", "--height=960"})) GTEST_SKIP() << "skipped: no weston that starts";
     write_sample(recording_);
   }
@@ -57,7 +57,7 @@ class wayland : public ::testing::Test {
                               output_);
   }
 
-  /// How many pixels of the screen have about this colour.
+  /// The number of pixels on the screen with about this colour.
   [[nodiscard]] std::size_t count(ImU32 colour) const {
     const gui::gl::image shown = screen_->picture();
     std::size_t found = 0;
@@ -84,7 +84,7 @@ TEST_F(wayland, window_draws_takes_keys_and_quits) {
   start_sluice({recording_});
   const ImU32 copies = dark.slice(query::slice_kind::h2d);
   EXPECT_TRUE(wait_for([&] { return count(copies) > 1000 || sluice_.ended(); })) << "the copies of the sample";
-  ASSERT_FALSE(sluice_.ended()) << "it ended with " << sluice_.exit_status();
+  ASSERT_FALSE(sluice_.ended()) << "it exited with status " << sluice_.exit_status();
   EXPECT_GT(count(dark.background), 100'000U);
   screen_->move_mouse(500, 400);
   const std::size_t raised = count(dark.raised);
@@ -98,31 +98,31 @@ TEST_F(wayland, window_draws_takes_keys_and_quits) {
   EXPECT_EQ(sluice_.exit_status(), 0);
 }
 
-// The kiosk's shell makes each window as large as the screen, and ends programs whose windows are larger.
+// The kiosk shell makes each window as large as the screen, and ends programs with larger windows.
 TEST_F(wayland, window_fits_a_screen_that_is_smaller_than_it_wants_to_be) {
   ASSERT_TRUE(start_weston({"--width=1000", "--height=700", "--shell=kiosk-shell.so"}));
   start_sluice({recording_});
   const ImU32 copies = gui::theme_of(gui::theme_kind::dark).slice(query::slice_kind::h2d);
   EXPECT_TRUE(wait_for([&] { return count(copies) > 500 || sluice_.ended(); }));
-  ASSERT_FALSE(sluice_.ended()) << "it ended with " << sluice_.exit_status();
+  ASSERT_FALSE(sluice_.ended()) << "it exited with status " << sluice_.exit_status();
   screen_->move_mouse(500, 400);
   screen_->press("q", true);
   EXPECT_TRUE(wait_for([&] { return sluice_.ended(); }));
   EXPECT_EQ(sluice_.exit_status(), 0);
 }
 
-// A demo that runs would be asked about before the window closes.
+// No demo is running: otherwise the window would ask before it closes.
 TEST_F(wayland, window_ends_with_an_error_when_its_display_goes_away) {
   start_sluice({"--demo", "leak", "--device", "sim"});
-  // The simulated device is marked once the recording is shown.
+  // The mark of the simulated device appears once the recording is shown.
   const ImU32 mark = gui::theme_of(gui::theme_kind::dark).warning;
   EXPECT_TRUE(wait_for([&] { return count(mark) > 10 || sluice_.ended(); }));
-  ASSERT_FALSE(sluice_.ended()) << "it ended with " << sluice_.exit_status();
+  ASSERT_FALSE(sluice_.ended()) << "it exited with status " << sluice_.exit_status();
   weston_.stop(SIGKILL);
   EXPECT_TRUE(wait_for([&] { return sluice_.ended(); }));
   EXPECT_EQ(sluice_.exit_status(), 1);
   std::ifstream output(output_);
-  EXPECT_NE(std::string(std::istreambuf_iterator<char>(output), {}).find("the display went away"), std::string::npos);
+  EXPECT_NE(std::string(std::istreambuf_iterator<char>(output), {}).find("the display was lost"), std::string::npos);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace sluice::test {
 
-/// Xlib and XTEST, as GLFW loads the first of them.
+/// Functions of Xlib and XTEST, loaded at run time, as GLFW loads Xlib.
 struct x_screen::library {
   void* x11 = nullptr;
   void* xtst = nullptr;
@@ -53,7 +53,7 @@ gui::gl::image x_screen::picture() const {
   if (shown->bits_per_pixel == 32)
     for (int y = 0; y < made.height; ++y)
       for (int x = 0; x < made.width; ++x) {
-        // Blue, green, red; the picture has red first.
+        // X stores blue, green, red; the picture stores red first.
         const char* const from = shown->data + y * shown->bytes_per_line + x * 4;
         std::uint8_t* const to = made.pixels.data() + static_cast<std::ptrdiff_t>(y * made.width + x) * 3;
         for (int channel = 0; channel < 3; ++channel) to[channel] = static_cast<std::uint8_t>(from[2 - channel]);

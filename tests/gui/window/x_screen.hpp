@@ -5,21 +5,21 @@
 
 #include "app/gui/gl/png.hpp"
 
-/// The screen of an X server, for tests that look at it, and press keys, from outside of the program.
+/// The screen of an X server, for tests that take pictures and press keys from outside the program.
 namespace sluice::test {
 
 class x_screen {
  public:
-  /// Of the server that DISPLAY names. Null, and `why`, where it or the library libXtst is not there.
+  /// Opens the server that DISPLAY names. Returns null and sets `why` if the server or the library libXtst is missing.
   [[nodiscard]] static std::unique_ptr<x_screen> open(std::string& why);
   ~x_screen();
   x_screen(const x_screen&) = delete;
   x_screen& operator=(const x_screen&) = delete;
 
-  /// All of the screen.
+  /// Takes a picture of the whole screen.
   [[nodiscard]] gui::gl::image picture() const;
   void move_mouse(int x, int y);
-  /// Presses and releases a key of this name of X ("q", "Escape"), with Ctrl held if `ctrl`.
+  /// Presses and releases the key with this X name ("q", "Escape"), with Ctrl held if `ctrl`.
   void press(const char* key, bool ctrl = false);
 
  private:

@@ -9,7 +9,7 @@
 namespace sluice::backend {
 namespace {
 
-TEST(simulated_clock, begins_at_its_origin_and_moves_only_when_told) {
+TEST(simulated_clock, begins_at_its_origin_and_moves_only_when_reported) {
   simulated_clock clock;
   EXPECT_EQ(clock.now(), simulated_clock::origin);
   clock.spend(50);
@@ -30,7 +30,7 @@ TEST(simulated_clock, lets_threads_work_side_by_side) {
   });
   clock.spend(700);
   other.join();
-  EXPECT_EQ(clock.now(), start + 700) << "the other's work is not mine";
+  EXPECT_EQ(clock.now(), start + 700) << "the other engine's work is separate";
   EXPECT_EQ(clock.latest(), start + 1000);
 }
 

@@ -4,7 +4,7 @@
 #include "tests/instrumentation/backend/on_each_backend.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// What a device says of streams and addresses; host functions and batches of copies.
+// What a device reports about streams and addresses; host functions and batches of copies.
 
 namespace sluice::backend {
 namespace {

@@ -53,7 +53,7 @@ TEST_P(driver_pools, give_memory_back_when_trimmed) {
   done(dev().destroy_pool(pool));
 }
 
-TEST_P(driver_pools, keep_nothing_beyond_a_synchronisation_unless_told_to) {
+TEST_P(driver_pools, keep_nothing_beyond_a_synchronisation_unless_reported_to) {
   const auto pool = got(dev().create_pool({}));
   EXPECT_EQ(got(dev().pool_info(pool)).release_threshold, 0u);
   done(dev().free_async(got(dev().allocate_from_pool(pool, 64 * mib, stream_handle::null)), stream_handle::null));

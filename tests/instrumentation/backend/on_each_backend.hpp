@@ -10,7 +10,7 @@
 
 namespace sluice::backend {
 
-/// A suite that runs on both backends: on a fresh simulated device, and on the first CUDA device where there is one.
+/// Fixture for tests on both backends: on a new simulated device, and on the first CUDA device if there is one.
 class on_each_backend : public ::testing::TestWithParam<backend_kind> {
  protected:
   void SetUp() override {
@@ -29,13 +29,13 @@ class on_each_backend : public ::testing::TestWithParam<backend_kind> {
   [[nodiscard]] device& dev() const { return *device_; }
   [[nodiscard]] bool simulated() const { return GetParam() == backend_kind::simulated; }
 
-  /// The value of a call that must succeed.
+  /// The value that a call returned; fails the test if the call failed.
   template <class T>
-  static T got(outcome<T> result) {
+  static T got(device_result<T> result) {
     EXPECT_TRUE(result) << describe(result.error());
     return result ? std::move(*result) : T{};
   }
-  static void done(const outcome<void>& result) { EXPECT_TRUE(result) << describe(result.error()); }
+  static void done(const device_result<void>& result) { EXPECT_TRUE(result) << describe(result.error()); }
 
  private:
   std::shared_ptr<device> device_;

@@ -8,12 +8,12 @@
 
 #include "tests/instrumentation/backend/roles/role.hpp"
 
-// Tests with two processes: what the others do are the roles of small programs.
+// For tests with two processes: the other process runs a small program in one of its roles.
 
 namespace sluice::backend {
 
-/// Another process, which plays one role of a program, and a line in each direction. It starts anew: a driver that was opened does not
-/// survive a fork.
+/// Another process, which plays one role of a program, and a pipe in each direction. The process executes a program
+/// instead of only forking, because an open driver does not survive a fork.
 class other_process {
  public:
   other_process(const char* program, const char* role, backend_kind kind) {
@@ -37,7 +37,7 @@ class other_process {
   other_process(const other_process&) = delete;
   other_process& operator=(const other_process&) = delete;
 
-  /// Waits for its end.
+  /// Waits until the process ends. Returns its exit status.
   int status() {
     if (pid_ <= 0) return -1;
     int result = 0;

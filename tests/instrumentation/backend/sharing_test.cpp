@@ -7,7 +7,7 @@
 #include "tests/instrumentation/backend/roles/sharing.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// Memory and events in two processes. Each opens its own device.
+// Two processes share memory and events; each opens the device for itself.
 
 namespace sluice::backend {
 namespace {
@@ -43,7 +43,7 @@ TEST(simulated_sharing, refuses_handles_that_are_none) {
   EXPECT_EQ(d.import_event(event).error().code, status::invalid_value);
   std::memset(memory.bytes.data(), 0x5A, memory.bytes.size());
   EXPECT_FALSE(d.import_memory(memory));
-  // A sound handle with any one of its bytes changed.
+  // A valid handle in which any single byte is changed must be refused.
   ipc_memory_handle sound = *d.export_memory(*d.allocate(mib));
   for (std::size_t i = 0; i < 48; ++i) {
     ipc_memory_handle odd = sound;

@@ -9,7 +9,7 @@
 namespace sluice::backend {
 namespace {
 
-// 55.5 GB/s, from the cost model: how long one direction of the link takes.
+// The time in ns that `bytes` take in one direction of the link, at the cost model's 55.5 GB/s.
 std::int64_t link_time(std::uint64_t bytes) {
   return simulated::cost_model::duration(bytes, simulated::cost_model{}.pinned_h2d);
 }
@@ -26,7 +26,7 @@ const kernel_definition fill_kernel{"fill", fill, work_of_fill};
 
 class simulated : public ::testing::Test {
  protected:
-  void* take(outcome<void*> result) {
+  void* take(device_result<void*> result) {
     EXPECT_TRUE(result) << describe(result.error());
     return result ? *result : nullptr;
   }
@@ -200,7 +200,7 @@ TEST(simulated_capacity, is_what_was_configured) {
   simulated_device device(config);
   const auto before = *device.memory();
   EXPECT_EQ(before.total_bytes, 1024 * mib);
-  EXPECT_EQ(before.free_bytes, 512 * mib) << "the context has its share";
+  EXPECT_EQ(before.free_bytes, 512 * mib) << "the context uses part of the memory";
   const auto big = device.allocate(512 * mib);
   ASSERT_TRUE(big);
   EXPECT_EQ(device.memory()->free_bytes, 0u);
@@ -243,7 +243,7 @@ TEST_F(simulated, gives_nobody_else_what_the_default_stream_frees_before_the_wor
   ASSERT_TRUE(device.copy_async(a, from, 32 * mib, blocking));
   ASSERT_TRUE(device.free_async(a, stream_handle::null));
   void* b = take(device.allocate_async(32 * mib, other));
-  EXPECT_NE(a, b) << "the copy still writes there";
+  EXPECT_NE(a, b) << "the copy still writes to it";
   ASSERT_TRUE(device.free_async(b, other));
   ASSERT_TRUE(device.sync_stream(other));
   EXPECT_EQ(device.pool_info(pool_handle::null)->reserved_bytes, 32 * mib) << "nor is it released";
@@ -256,7 +256,7 @@ TEST_F(simulated, registers_no_byte_twice) {
   ASSERT_TRUE(device.register_host(own.data() + mib, mib, {}));
   EXPECT_FALSE(device.register_host(own.data(), mib + 1, {})) << "its end";
   EXPECT_FALSE(device.register_host(own.data() + 2 * mib - 1, mib, {})) << "its beginning";
-  EXPECT_FALSE(device.register_host(own.data(), own.size(), {})) << "it encloses one";
+  EXPECT_FALSE(device.register_host(own.data(), own.size(), {})) << "it encloses a registered range";
   EXPECT_TRUE(device.register_host(own.data(), mib, {})) << "beside it";
   EXPECT_TRUE(device.register_host(own.data() + 2 * mib, mib, {}));
 }

@@ -90,7 +90,7 @@ TEST(suballocator, releases_only_whole_free_clean_segments) {
   pool.give(used->address, 7);
   EXPECT_TRUE(pool.release(0).empty()) << "stream 7 may still use it";
   pool.retag(7, suballocator::clean);
-  EXPECT_TRUE(pool.release(1024).empty()) << "asked to keep that much";
+  EXPECT_TRUE(pool.release(1024).empty()) << "the pool must keep this much";
   EXPECT_EQ(pool.release(0).size(), 1u);
   EXPECT_EQ(pool.stats().reserved_bytes, 0u);
 }
@@ -102,13 +102,13 @@ TEST(suballocator, survives_sizes_at_the_end_of_the_range) {
   EXPECT_FALSE(pool.take(~std::uint64_t{0} - 600, 0));
 }
 
-// The obvious reference: one entry a granule, saying who has it.
+// The reference allocator: one entry per granule, which identifies the granule's owner.
 class reference {
  public:
   static constexpr std::uint64_t granule = 512;
   explicit reference(std::uint64_t bytes) : owner_(bytes / granule, free_clean) {}
 
-  // The length of the smallest run of granules that `tag` may use and that hold `bytes`, 0 if there is none.
+  // The length of the smallest run of granules that `tag` may use and that holds `bytes`; 0 if there is none.
   [[nodiscard]] std::uint64_t best_fit(std::uint64_t bytes, std::int64_t tag) const {
     const std::uint64_t want = std::max<std::uint64_t>((bytes + granule - 1) / granule, 1);
     std::uint64_t best = 0;
@@ -135,7 +135,7 @@ class reference {
            granule;
   }
   void clean(std::int64_t tag) { std::replace(owner_.begin(), owner_.end(), -(tag + 2), free_clean); }
-  static constexpr std::int64_t free_clean = -1;  // -(tag + 2): free, of that tag; > 0: allocated
+  static constexpr std::int64_t free_clean = -1;  // -(tag + 2): free, with that tag; > 0: allocated
 
  private:
   std::vector<std::int64_t> owner_;

@@ -6,7 +6,7 @@
 
 #include "tests/instrumentation/backend/on_each_backend.hpp"
 
-// Addresses, bytes and mappings apart.
+// Address ranges, physical memory, and mappings between them.
 
 namespace sluice::backend {
 namespace {
@@ -47,7 +47,7 @@ TEST_P(virtual_memory, shows_the_bytes_wherever_they_are_mapped) {
   done(dev().map(addresses, unit, bytes));
   write(at(addresses, 64), 41);
   done(dev().map(at(addresses, 2 * unit), unit, bytes));
-  EXPECT_EQ(read(at(addresses, 2 * unit + 64)), 41u) << "the same bytes, at a second address";
+  EXPECT_EQ(read(at(addresses, 2 * unit + 64)), 41u) << "the same bytes at a second address";
   write(at(addresses, 2 * unit + 64), 42);
   EXPECT_EQ(read(at(addresses, 64)), 42u);
   done(dev().unmap(addresses, unit));
@@ -143,7 +143,7 @@ TEST_P(virtual_memory, knows_what_an_address_in_a_mapping_is) {
   done(dev().free_addresses(addresses, 2 * unit));
 }
 
-// A map from places to physical pieces is the reference; random maps, unmaps and writes must agree with it.
+// The reference is a map from places to physical pieces; random maps, unmaps and writes must agree with that map.
 TEST_P(virtual_memory, agrees_with_a_table_of_places_under_random_work) {
   constexpr std::size_t places = 16, pieces = 6;
   void* addresses = got(dev().reserve_addresses(places * unit, 0));
@@ -181,18 +181,18 @@ TEST(simulated_virtual_memory, refuses_what_makes_no_sense) {
   const std::uint64_t unit = *d.virtual_granularity();
   void* addresses = *d.reserve_addresses(2 * unit, 0);
   const auto bytes = *d.create_physical(unit);
-  EXPECT_FALSE(d.map(static_cast<std::byte*>(addresses) + 4096, unit, bytes)) << "off the granularity";
-  EXPECT_FALSE(d.map(addresses, 2 * unit, bytes)) << "more than there is";
+  EXPECT_FALSE(d.map(static_cast<std::byte*>(addresses) + 4096, unit, bytes)) << "not a multiple of the granularity";
+  EXPECT_FALSE(d.map(addresses, 2 * unit, bytes)) << "larger than the physical memory";
   EXPECT_FALSE(d.map(addresses, unit, physical_handle{99}));
   EXPECT_FALSE(d.map(*d.allocate(unit), unit, bytes)) << "not reserved";
   ASSERT_TRUE(d.map(addresses, unit, bytes));
-  EXPECT_FALSE(d.map(addresses, unit, bytes)) << "twice at one address";
+  EXPECT_FALSE(d.map(addresses, unit, bytes)) << "the address is already mapped";
   EXPECT_FALSE(d.free_addresses(addresses, 2 * unit)) << "while something is mapped there";
-  EXPECT_FALSE(d.free(addresses)) << "a mapping is no block";
+  EXPECT_FALSE(d.free(addresses)) << "a mapping is not a block";
   EXPECT_FALSE(d.unmap(addresses, 2 * unit));
   EXPECT_FALSE(d.unmap(addresses, unit / 2));
   ASSERT_TRUE(d.unmap(addresses, unit));
-  EXPECT_FALSE(d.copy_async(addresses, &unit, 8, stream_handle::null)) << "nothing there any more";
+  EXPECT_FALSE(d.copy_async(addresses, &unit, 8, stream_handle::null)) << "nothing is mapped there any more";
   ASSERT_TRUE(d.release_physical(bytes));
   EXPECT_FALSE(d.release_physical(bytes)) << "twice";
 }

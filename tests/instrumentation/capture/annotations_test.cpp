@@ -1,4 +1,4 @@
-// What a program says of itself by sluice.h and sluice.py: in the recording where there is one, of no effect where there is none.
+// Annotations that a program makes through sluice.h and sluice.py: recorded under a recorder, without effect otherwise.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ const host_range_event* range_named(const recording& run, const std::string& nam
   return nullptr;
 }
 
-/// Tags by key of the block at `address`.
+/// The tags, by key, of the block at `address`.
 std::map<std::string, std::string> tags_of(const recording& run, std::uint64_t address) {
   std::map<std::string, std::string> tags;
   for (const alloc_event& a : run.allocs) {
@@ -72,7 +72,7 @@ TEST(sluice_header, a_scope_that_never_ends_is_there_with_an_unknown_end) {
     EXPECT_EQ(run.status, how == "kill" ? 7 : 0);
     ASSERT_NE(range_named(run, "never ended"), nullptr) << how;
     EXPECT_EQ(range_named(run, "never ended")->end, unknown_time);
-    EXPECT_EQ(run.ranges.size(), 4U) << "an end without a begin is none";
+    EXPECT_EQ(run.ranges.size(), 4U) << "an end without a start is ignored";
   }
 }
 
@@ -87,7 +87,7 @@ TEST(sluice_header, blocks_of_the_programs_own_pool_and_their_tags) {
   EXPECT_EQ(run.frees[0].block, block.block);
   EXPECT_EQ(tags_of(run, block.address),
             (std::map<std::string, std::string>{{"category", "weight"}, {"name", "layer1.weight"}}));
-  EXPECT_EQ(run.attributes.size(), 2U) << "a tag of no block is none";
+  EXPECT_EQ(run.attributes.size(), 2U) << "a tag without a block is ignored";
 }
 
 TEST(sluice_pause, leaves_work_out_and_memory_in) {
@@ -95,7 +95,7 @@ TEST(sluice_pause, leaves_work_out_and_memory_in) {
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.allocs.size(), 4U);
   EXPECT_EQ(run.frees.size(), 1U);
-  EXPECT_EQ(run.transfers.size(), 2U) << "before the pause and after it";
+  EXPECT_EQ(run.transfers.size(), 2U) << "one before the pause and one after it";
   EXPECT_EQ(run.memsets.size(), 2U);
   for (const transfer_event& t : run.transfers) EXPECT_NE(t.call, event_id::none);
   std::vector<std::string> marks;
@@ -103,13 +103,13 @@ TEST(sluice_pause, leaves_work_out_and_memory_in) {
   EXPECT_EQ(marks, (std::vector<std::string>{"recording paused", "recording resumed"}));
 }
 
-/// python3 of the machine; the tests that need it are skipped where there is none.
+/// Fixture for tests that need the machine's python3. Skips the tests if there is none.
 class sluice_module : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 here";
+    if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 on this machine";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "python3 is built without the sanitizer";
+    GTEST_SKIP() << "python3 is not built with the sanitizer";
 #endif
   }
   static run_options options(const std::string& word) {
@@ -137,7 +137,7 @@ TEST_F(sluice_module, tags_a_models_weights_gradients_and_optimizer_state) {
   using tags = std::map<std::string, std::string>;
   EXPECT_EQ(tags_of(run, 0x10000), (tags{{"category", "weight"}, {"name", "weight"}}));
   EXPECT_EQ(tags_of(run, 0x20000)["category"], "weight");
-  EXPECT_EQ(tags_of(run, 0x20000)["name"], "running mean") << "the later name holds";
+  EXPECT_EQ(tags_of(run, 0x20000)["name"], "running mean") << "the later name applies";
   EXPECT_EQ(tags_of(run, 0x30000), (tags{{"category", "gradient"}, {"name", "weight"}}));
   EXPECT_EQ(tags_of(run, 0x40000), (tags{{"category", "optimizer state"}, {"name", "weight.exp_avg"}}));
   EXPECT_EQ(run.frees.size(), 1U);
@@ -152,7 +152,7 @@ TEST_F(sluice_module, blocks_of_the_watched_pools_of_cupy_and_rmm) {
   for (const alloc_event& a : run.allocs) blocks.emplace(text(run, a.name), a.bytes);
   EXPECT_EQ(blocks, (decltype(blocks){{"CuPy", 512}, {"RMM", 1000}, {"RMM", 2000}}));
   EXPECT_EQ(run.frees.size(), 2U);
-  EXPECT_EQ(run_bare(options), 0) << "nothing is wrapped without a recorder";
+  EXPECT_EQ(run_bare(options), 0) << "without a recorder nothing is wrapped";
 }
 
 TEST_F(sluice_module, ranges_say_what_the_host_does_while_a_gpu_may_be_idle) {
@@ -166,10 +166,10 @@ TEST_F(sluice_module, ranges_say_what_the_host_does_while_a_gpu_may_be_idle) {
     EXPECT_GE(each.end - each.time, 100'000) << text(run, each.name);
   }
   EXPECT_GE(counts["next batch of the DataLoader"], 2);
-  EXPECT_LT(counts["next batch of the DataLoader"], 50) << "100 others come at once";
+  EXPECT_LT(counts["next batch of the DataLoader"], 50) << "100 other batches arrive immediately";
   EXPECT_EQ(counts["torch.compile"], 1);
   EXPECT_GE(counts["garbage collection"], 1);
-  EXPECT_LT(counts["garbage collection"], 50) << "100 others take no time";
+  EXPECT_LT(counts["garbage collection"], 50) << "100 other collections take no time";
 }
 
 TEST_F(sluice_module, ranges_of_idle_causes_change_nothing_for_the_program) {
@@ -178,7 +178,7 @@ TEST_F(sluice_module, ranges_of_idle_causes_change_nothing_for_the_program) {
   EXPECT_EQ(run_bare(options), 0);
   const recording run = record(options);
   EXPECT_EQ(run.status, 0);
-  EXPECT_TRUE(run.tables().processes.rows().empty()) << "a process that does nothing else is in no recording";
+  EXPECT_TRUE(run.tables().processes.rows().empty()) << "a process that does nothing else is not recorded";
 }
 
 TEST_F(sluice_module, ranges_say_for_what_the_threads_of_a_program_wait) {
@@ -192,10 +192,9 @@ TEST_F(sluice_module, ranges_say_for_what_the_threads_of_a_program_wait) {
     EXPECT_GE(each.end - each.time, 100'000) << text(run, each.name);
     waited[text(run, each.name)] += each.end - each.time;
   }
-  EXPECT_GE(waited["waiting for a lock"], 100'000'000)
-      << "30 ms or more each for a lock, an event, a queue, a thread's end";
+  EXPECT_GE(waited["waiting for a lock"], 100'000'000) << "at least 30 ms each: lock, event, queue, thread join";
   EXPECT_GE(waited["waiting for Python's GIL"], 5'000'000);
-  EXPECT_EQ(run.tables().threads.rows().size(), 1U) << "the others recorded nothing";
+  EXPECT_EQ(run.tables().threads.rows().size(), 1U) << "the other threads recorded nothing";
 }
 
 TEST_F(sluice_module, waits_are_left_out_in_memory_mode) {
@@ -207,7 +206,7 @@ TEST_F(sluice_module, waits_are_left_out_in_memory_mode) {
   EXPECT_TRUE(run.ranges.empty());
 }
 
-/// A folder with a sitecustomize of the machine.
+/// A sitecustomize in a temporary folder stands in for the machine's own.
 TEST_F(sluice_module, the_machines_sitecustomize_runs_nevertheless) {
   const std::string folder = testing::TempDir() + "/sitecustomize-" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
@@ -220,7 +219,7 @@ TEST_F(sluice_module, the_machines_sitecustomize_runs_nevertheless) {
   std::filesystem::remove_all(folder);
 }
 
-/// A folder with a package called sluice that is not ours, as pip might have installed it.
+/// Fixture with a folder that contains another package named sluice, as pip might have installed it.
 class other_sluice : public sluice_module {
  protected:
   void SetUp() override {
@@ -235,7 +234,7 @@ class other_sluice : public sluice_module {
 TEST_F(other_sluice, is_the_one_that_a_program_means) {
   run_options options = sluice_module::options("recorded");
   options.arguments = {"-c", "import sluice, sys; sys.exit(sluice.GATES)"};
-  options.variables["PYTHONPATH"] += ":" + folder_;  // Stands for the installed packages, which come later too.
+  options.variables["PYTHONPATH"] += ":" + folder_;  // Stands in for site-packages, which also comes later.
   EXPECT_EQ(record(options).status, 3);
 }
 

@@ -1,4 +1,4 @@
-// What copies are about to move, as hashes: against the bytes themselves.
+// Hashes of the bytes that copies are about to move, compared with the bytes themselves.
 #include "instrumentation/capture/blocks/content_hash.hpp"
 
 #include <fcntl.h>
@@ -40,15 +40,15 @@ std::vector<unsigned char> random_bytes(std::size_t count, std::mt19937_64& rand
   return made;
 }
 
-// --- what a hash says -------------------------------------------------------------------------------------------------------
+// --- meaning of a hash -----------------------------------------------------------------------------------------------
 
-// A large copy whose samples are all zero.
+/// The samples of a large copy may all be zero.
 TEST(content_hash, of_sparse_data_is_not_that_of_zeros) {
   for (const std::uint64_t bytes : {whole_limit + 1, 3 * MiB + 100, 64 * MiB + 17}) {
     std::vector<unsigned char> content(bytes);
     const content_hash zeros = hash_of(content);
     EXPECT_EQ(zeros.bytes, std::min(bytes, zero_limit)) << bytes;
-    // At a place that is no sample, and is read if all is, or as the last.
+    // Not at a sampled position: this byte is read only if everything is read, or if it is the last byte.
     std::uint64_t at = bytes / 2;
     const auto sampled = [&] {
       for (unsigned i = 0; i < sampled_pieces; ++i)
@@ -63,7 +63,7 @@ TEST(content_hash, of_sparse_data_is_not_that_of_zeros) {
     EXPECT_EQ(sparse.hash, hash_of(content).hash);
     content[at] = 2;
     EXPECT_NE(hash_of(content).hash, sparse.hash) << bytes;
-    // Without the time for it, the samples say what they say.
+    // If there is no time to read everything, the result comes from the samples.
     const copy_source source{.address = reinterpret_cast<std::uint64_t>(content.data()), .row_bytes = bytes};
     const content_hash hasty = hash_content(source, tick, no_deadline, false);
     EXPECT_EQ(hasty.hash, zeros.hash);
@@ -74,7 +74,7 @@ TEST(content_hash, of_sparse_data_is_not_that_of_zeros) {
   }
 }
 
-// Contents that often equal one another, of few lengths: the reference is the bytes themselves.
+// The contents have few different lengths and are often equal. The reference is a comparison of the bytes themselves.
 TEST(content_hash, of_whole_copies_is_equal_exactly_where_the_content_is) {
   std::mt19937_64 random(7);
   std::map<std::vector<unsigned char>, std::uint64_t> hash_by_content;
@@ -88,14 +88,14 @@ TEST(content_hash, of_whole_copies_is_equal_exactly_where_the_content_is) {
     }
     const content_hash found = hash_of(content);
     ASSERT_EQ(found.outcome, reading::done);
-    ASSERT_EQ(found.bytes, content.size()) << "all of it was read";
+    ASSERT_EQ(found.bytes, content.size()) << "all bytes were read";
     const auto [by_content, new_content] = hash_by_content.try_emplace(content, found.hash);
-    ASSERT_EQ(by_content->second, found.hash) << "equal content, another hash";
+    ASSERT_EQ(by_content->second, found.hash) << "equal content, different hash";
     const auto [by_hash, new_hash] = content_by_hash.try_emplace({content.size(), found.hash}, content);
-    ASSERT_EQ(by_hash->second, content) << "equal hash, other content";
+    ASSERT_EQ(by_hash->second, content) << "equal hash, different content";
     ASSERT_EQ(new_content, new_hash);
   }
-  EXPECT_LT(hash_by_content.size(), 2500U) << "nothing was put to the test";
+  EXPECT_LT(hash_by_content.size(), 2500U) << "too few equal contents to test anything";
 }
 
 TEST(content_hash, does_not_depend_on_where_the_bytes_lie) {
@@ -122,7 +122,7 @@ TEST(content_hash, of_a_large_copy_sees_a_change_in_any_piece_and_in_nothing_els
     for (std::uint64_t at = offset; at < offset + piece_bytes; ++at) read[at] = true;
   }
   for (int i = 0; i < 2000; ++i) {
-    // Half of the places within a piece, which are few.
+    // In half of the cases the offset within a piece is one of a few.
     const std::uint64_t piece = piece_offset(content.size(), static_cast<unsigned>(random() % sampled_pieces));
     const std::uint64_t at = i % 2 == 0 ? piece + random() % piece_bytes : random() % content.size();
     content[at] ^= 1;
@@ -140,7 +140,7 @@ TEST(content_hash, samples_the_beginning_the_end_and_each_part_between_twice) {
       EXPECT_EQ(here, piece_offset(bytes, i)) << "the same each time";
       EXPECT_EQ(here % piece_bytes, 0U);
       EXPECT_LE(here + piece_bytes, piece_offset(bytes, i + 1)) << "pieces do not overlap";
-      EXPECT_LE(piece_offset(bytes, i + 1) - here, 2 * bytes / sampled_pieces + piece_bytes) << "no part is left out";
+      EXPECT_LE(piece_offset(bytes, i + 1) - here, 2 * bytes / sampled_pieces + piece_bytes) << "no part is skipped";
     }
   }
 }
@@ -150,7 +150,7 @@ TEST(content_hash, pieces_do_not_lie_at_equal_distances) {
   for (unsigned i = 1; i + 1 < sampled_pieces; ++i) {
     distances.insert(piece_offset(64 * MiB, i + 1) - piece_offset(64 * MiB, i));
   }
-  EXPECT_GT(distances.size(), 20U) << "rows of a matrix would be hit at the same column";
+  EXPECT_GT(distances.size(), 20U) << "otherwise samples hit the same column of a matrix";
 }
 
 // --- shapes -----------------------------------------------------------------------------------------------------------------
@@ -209,14 +209,14 @@ TEST(content_hash, shapes_that_make_no_sense_are_not_read) {
 
 // --- hostile sources --------------------------------------------------------------------------------------------------------
 
-TEST(content_hash, of_memory_that_is_not_there_is_an_answer_and_no_signal) {
+TEST(content_hash, of_memory_that_is_not_there_is_an_result_and_no_signal) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   auto* const memory =
       static_cast<char*>(mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   EXPECT_EQ(hash_of(memory, 64 * page).outcome, reading::done);
   ASSERT_EQ(munmap(memory + 63 * page, page), 0);
-  EXPECT_EQ(hash_of(memory, 64 * page).outcome, reading::unreadable) << "the last page is gone";
+  EXPECT_EQ(hash_of(memory, 64 * page).outcome, reading::unreadable) << "the last page is unmapped";
   ASSERT_EQ(mprotect(memory, page, PROT_NONE), 0);
   EXPECT_EQ(hash_of(memory, page).outcome, reading::unreadable);
   EXPECT_EQ(hash_of(memory + page, page).outcome, reading::done);
@@ -227,7 +227,7 @@ TEST(content_hash, of_memory_that_is_not_there_is_an_answer_and_no_signal) {
   }
 }
 
-TEST(content_hash, of_a_mapped_file_that_was_cut_is_an_answer_and_no_signal) {
+TEST(content_hash, of_a_mapped_file_that_was_cut_is_an_result_and_no_signal) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   std::string path = testing::TempDir() + "content-XXXXXX";
   const int file = mkstemp(path.data());
@@ -249,16 +249,16 @@ TEST(content_hash, gives_up_when_it_takes_too_long) {
   const copy_source source{.address = reinterpret_cast<std::uint64_t>(memory.data()), .row_bytes = memory.size()};
   test_time = 0;
   EXPECT_EQ(hash_of(source, 2).outcome, reading::too_slow);
-  EXPECT_EQ(test_time, 3U) << "it looked at the clock now and then";
+  EXPECT_EQ(test_time, 3U) << "it checked the clock now and then";
   const copy_source small{.address = source.address, .row_bytes = 1000};
-  EXPECT_EQ(hash_of(small, 0).outcome, reading::done) << "what is read at once is not thrown away";
+  EXPECT_EQ(hash_of(small, 0).outcome, reading::done) << "a completed read is not discarded";
 }
 
 // --- the budget -------------------------------------------------------------------------------------------------------------
 
 TEST(time_budget, starts_with_a_burst_and_then_spends_its_share) {
   time_budget budget;
-  constexpr std::uint64_t work = 100'000, every = 200'000;  // Half of the time, if it may.
+  constexpr std::uint64_t work = 100'000, every = 200'000;  // Would take half of the time, if the budget allowed that.
   std::uint64_t now = 5'000'000'000, spent = 0;
   const std::uint64_t begin = now;
   for (int i = 0; i < 100'000; ++i, now += every) {
@@ -268,7 +268,7 @@ TEST(time_budget, starts_with_a_burst_and_then_spends_its_share) {
   }
   const std::uint64_t allowed = (now - begin) / 100 + time_budget::burst + work;
   EXPECT_LE(spent, allowed);
-  EXPECT_GE(spent, allowed - 2 * work) << "and no less";
+  EXPECT_GE(spent, allowed - 2 * work) << "and not less";
 }
 
 TEST(time_budget, pays_back_what_took_longer_than_it_had) {
@@ -276,7 +276,7 @@ TEST(time_budget, pays_back_what_took_longer_than_it_had) {
   EXPECT_TRUE(budget.begin(1000, 10));
   budget.spend(time_budget::burst + 1'000'000);
   EXPECT_FALSE(budget.begin(1000, 10));
-  EXPECT_FALSE(budget.begin(1000 + 10'000'000, 10)) << "the debt is paid, nothing is saved";
+  EXPECT_FALSE(budget.begin(1000 + 10'000'000, 10)) << "the debt is paid, but nothing is saved up";
   EXPECT_TRUE(budget.begin(1000 + 10'000'100, 10));
 }
 
@@ -293,7 +293,7 @@ TEST(time_budget, stands_a_clock_that_goes_back) {
   EXPECT_TRUE(budget.begin(1'000'000, 1));
   budget.spend(time_budget::burst);
   EXPECT_FALSE(budget.begin(10, 1));
-  EXPECT_FALSE(budget.begin(1'000'000, 1)) << "the same time is not paid for twice";
+  EXPECT_FALSE(budget.begin(1'000'000, 1)) << "the same time is not credited twice";
 }
 
 }  // namespace

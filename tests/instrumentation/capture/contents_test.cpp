@@ -1,5 +1,5 @@
-// Which copies moved the same: programs of fake_copies (fake/fake_copies.cpp) through the real capture library, ring, writer and
-// file.
+// Finds copies that moved the same bytes: programs of fake_copies (fake/fake_copies.cpp) recorded through the real
+// capture library, ring, writer and file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using namespace trace;
 using testing::Each;
 using testing::ElementsAre;
 
-/// Heard at the driver's own entry points (preloaded), or through CUPTI.
+/// Parameter: true if calls are intercepted at the driver's entry points (preloaded), false if CUPTI reports them.
 class contents_test : public testing::TestWithParam<bool> {
  protected:
   static recording record_copies(const std::string& which, const std::string& percent = "100") {
@@ -28,7 +28,7 @@ class contents_test : public testing::TestWithParam<bool> {
                             .preload = GetParam()});
     EXPECT_EQ(run.status, 0);
     EXPECT_EQ(run.summary.lost_events, 0U);
-    // In the order of the calls that asked for them.
+    // Sorts copies by the order of the calls that requested them.
     std::sort(run.transfers.begin(), run.transfers.end(), [](const transfer_event& a, const transfer_event& b) {
       return std::pair(a.enqueued, a.id) < std::pair(b.enqueued, b.id);
     });
@@ -58,7 +58,7 @@ TEST_P(contents_test, are_equal_where_the_bytes_are) {
     EXPECT_EQ(run.transfers[i].content_bytes, 1000U);
   }
   EXPECT_EQ(hash(0), hash(1));
-  EXPECT_EQ(hash(0), hash(2)) << "from another place to another block";
+  EXPECT_EQ(hash(0), hash(2)) << "different source and destination";
   EXPECT_NE(hash(0), hash(3)) << "one byte was changed";
   for (std::size_t i = 4; i < 8; ++i) {
     EXPECT_EQ(run.transfers[i].content, content_check::sampled);
@@ -74,7 +74,7 @@ TEST_P(contents_test, are_read_from_what_the_host_holds) {
   const recording run = record_copies("kinds");
   using enum content_check;
   EXPECT_THAT(checks_of(run), ElementsAre(exact, exact, exact, exact,
-                                          // From managed memory: CUPTI tells it as the device's.
+                                          // From managed memory: CUPTI reports it as device memory.
                                           GetParam() ? unreadable : none,
                                           none,   // From the device.
                                           exact,  // To the host.
@@ -87,7 +87,8 @@ TEST_P(contents_test, are_read_from_what_the_host_holds) {
 
 TEST_P(contents_test, of_copies_to_the_host_are_read_when_they_have_ended) {
   const recording run = record_copies("results");
-  // Back: plain memory by a call that waits, two that need not, rows, page-locked memory, and by each kind of wait.
+  // Copies back to the host: pageable memory by a blocking call, two that need not block, rows, page-locked memory, and
+  // each kind of wait.
   ASSERT_EQ(run.transfers.size(), 1U + 4 + 1 + 5 + 1);
   EXPECT_THAT(checks_of(run), Each(content_check::exact));
   for (const transfer_event& t : run.transfers) {
@@ -106,10 +107,10 @@ TEST_P(contents_test, of_copies_whose_end_is_not_seen_are_not_looked_at) {
   for (const transfer_event& t : run.transfers) {
     if (t.direction == direction::d2h && t.destination_kind != memory_kind::managed) back.push_back(t.content);
   }
-  EXPECT_THAT(back, ElementsAre(none,         // Copied from, before the wait.
-                                none, exact,  // Overwritten, by what was seen.
-                                none,         // The event was recorded before it.
-                                none,         // The event was recorded elsewhere since.
+  EXPECT_THAT(back, ElementsAre(none,         // Used as a source before the wait.
+                                none, exact,  // Overwritten by a copy that was observed.
+                                none,         // The event was recorded before the copy.
+                                none,         // The event has been recorded on another stream since.
                                 unreadable,   // Unmapped.
                                 none));       // Never waited for.
 }
@@ -127,10 +128,10 @@ TEST_P(contents_test, that_are_all_zero_are_read_further) {
   const auto& copies = run.transfers;
   EXPECT_EQ(copies[0].content_hash, hash_of_zeros(1000));
   EXPECT_EQ(copies[1].content_hash, hash_of_zeros(16384));
-  EXPECT_EQ(copies[1].content_bytes, 3U << 20) << "all of it";
+  EXPECT_EQ(copies[1].content_bytes, 3U << 20) << "all bytes";
   EXPECT_EQ(copies[2].content_hash, hash_of_zeros(16384));
   EXPECT_EQ(copies[2].content_bytes, 4U << 20);
-  EXPECT_NE(copies[3].content_hash, copies[2].content_hash) << "a sample of it is all zero";
+  EXPECT_NE(copies[3].content_hash, copies[2].content_hash) << "its samples are all zero";
   EXPECT_EQ(copies[3].content_hash, copies[4].content_hash);
   EXPECT_NE(copies[3].content_hash, copies[5].content_hash);
 }

@@ -1,4 +1,4 @@
-// Copies in batches: one interval on the device, and each copy's blocks.
+// Batches of copies: a recording has one interval on the device for the whole batch, and the blocks of each copy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@ namespace {
 using namespace trace;
 using testing::ElementsAre;
 
-constexpr std::uint64_t many = 5000;  // More than are told.
+constexpr std::uint64_t many = 5000;  // More copies than are reported individually.
 
 class copy_batch : public testing::Test {
  protected:
   static void SetUpTestSuite() { run_ = new recording(record_batches("")); }
   static void TearDownTestSuite() { delete run_; }
   void SetUp() override {
-    if (run_->status == 77) GTEST_SKIP() << "CUDA before 13 has no batches";
+    if (run_->status == 77) GTEST_SKIP() << "CUDA before 13 has no batched copies";
     ASSERT_EQ(run_->status, 0);
   }
   static recording record_batches(const std::string& how) {
@@ -84,7 +84,7 @@ TEST_F(copy_batch, of_copies_both_ways_gives_each_transfer_its_own) {
   ASSERT_EQ(there.size(), 2U);
   EXPECT_EQ(there[0].bytes, 2001U);
   EXPECT_EQ(there[1].bytes, 2003U);
-  // The only one of its way: CUPTI tells it as an ordinary copy.
+  // The only copy in its direction: CUPTI reports it as an ordinary copy.
   const transfer_event& back = whole(2002);
   EXPECT_EQ(back.direction, direction::d2h);
   EXPECT_EQ(size_of(*run_, back.source_block), 2 * mib);
@@ -122,11 +122,11 @@ TEST_F(copy_batch, of_shapes_knows_their_bytes) {
 }
 
 TEST_F(copy_batch, touches_each_block_as_often_as_it_is_copied) {
-  analysis::growing_index index;
+  index::growing_index index;
   while (!index.absorb(*run_->snapshot, 64)) {
   }
   std::map<std::uint64_t, std::uint64_t> copies;
-  for (const analysis::block_record& block : index.memory().blocks())
+  for (const index::block_record& block : index.memory().blocks())
     copies[block.bytes] = index.touches().of(block).copies;
   EXPECT_EQ(copies[1 * mib], 3U);
   EXPECT_EQ(copies[2 * mib], 5U);
@@ -147,7 +147,7 @@ TEST_F(copy_batch, is_the_same_at_entry_points) {
   EXPECT_EQ(run.parts.size(), 5U + 3U + 4096U + 2U);
 }
 
-TEST_F(copy_batch, told_copy_by_copy_gives_the_first_its_addresses) {
+TEST_F(copy_batch, reported_copy_by_copy_gives_the_first_its_addresses) {
   const recording each = record_batches("each");
   EXPECT_TRUE(each.parts.empty());
   const auto first = std::find_if(each.transfers.begin(), each.transfers.end(),

@@ -1,4 +1,4 @@
-// Unwind tables become rules: those that compilers write, and those of the C library that is here.
+// Converts unwind tables to rules: tables as compilers write them, and those of this machine's C library.
 #include "instrumentation/capture/stacks/eh_frame.hpp"
 
 #include <gtest/gtest.h>
@@ -77,15 +77,15 @@ TEST(unwind_table, knows_the_frame_of_a_signal) {
 }
 
 TEST(unwind_table, leaves_what_it_cannot_follow_to_the_frame_pointer) {
-  EXPECT_EQ(rule_at(unwind_table("zR", {0x0d, 3}), 0).kind, unwind_rule::guess) << "the frame's end hangs on rbx";
+  EXPECT_EQ(rule_at(unwind_table("zR", {0x0d, 3}), 0).kind, unwind_rule::guess) << "the frame's end depends on rbx";
   EXPECT_EQ(rule_at(unwind_table("zR", {0x3f}), 0).kind, unwind_rule::guess) << "no such instruction";
-  EXPECT_EQ(rule_at(unwind_table("zR", {0x90, 2}), 0).kind, unwind_rule::guess) << "the return address lies elsewhere";
-  EXPECT_EQ(rule_at(unwind_table("zR", {0x0b}), 0).kind, unwind_rule::guess) << "nothing was remembered";
-  EXPECT_EQ(rule_at(unwind_table("zR", {0x0f, 1, 0x06}), 0).kind, unwind_rule::guess) << "an expression of nothing";
+  EXPECT_EQ(rule_at(unwind_table("zR", {0x90, 2}), 0).kind, unwind_rule::guess) << "the return address is elsewhere";
+  EXPECT_EQ(rule_at(unwind_table("zR", {0x0b}), 0).kind, unwind_rule::guess) << "no state was remembered";
+  EXPECT_EQ(rule_at(unwind_table("zR", {0x0f, 1, 0x06}), 0).kind, unwind_rule::guess) << "an empty expression";
   EXPECT_EQ(rule_at(unwind_table("zR", {0x0e, 12}), 0).kind, unwind_rule::guess) << "half a word";
 }
 
-/// .eh_frame_hdr and the segments of a loaded file, as the loader tells of them.
+/// .eh_frame_hdr and the segments of a loaded file, as reported by the loader.
 code_image image_of(const char* part_of_name) {
   struct search {
     std::string name;
@@ -112,7 +112,7 @@ TEST(unwind_table, almost_all_of_the_systems_libraries_can_be_followed) {
   for (const char* name : {"libc.so", "libstdc++", "libgcc_s", "ld-linux"}) {
     const code_image image = image_of(name);
     ASSERT_NE(image.eh_frame_header, 0U) << name;
-    // | version, three encodings | where the table is | count | function, entry | ...
+    // | version, three encodings | table position | count | function, entry | ...
     std::int32_t words[3];
     std::memcpy(words, reinterpret_cast<const void*>(image.eh_frame_header), sizeof words);
     std::size_t followed = 0, all = 0;

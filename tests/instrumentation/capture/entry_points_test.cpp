@@ -1,5 +1,5 @@
-// Memory mode without CUPTI: what is particular to it. That memory and touches are the same by both ways is with theirs
-// (memory_kinds_test.cpp, touch_test.cpp).
+// Behavior that is specific to memory mode without CUPTI. memory_kinds_test.cpp and touch_test.cpp check that
+// memory and touches are the same with and without CUPTI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST_F(copies_at_entry_points, go_their_way) {
   EXPECT_EQ(copy_of(2 * mib).direction, direction::d2d);
   EXPECT_EQ(copy_of(3000).direction, direction::d2h);
   EXPECT_EQ(copy_of(4000).direction, direction::h2d) << "a copy between unified addresses";
-  EXPECT_EQ(copy_of(6000).direction, direction::h2d) << "an array has no address to be asked about";
+  EXPECT_EQ(copy_of(6000).direction, direction::h2d) << "an array has no address to query";
 }
 
 TEST_F(copies_at_entry_points, know_their_memory) {
@@ -74,7 +74,7 @@ TEST_F(copies_at_entry_points, have_times_that_are_estimates) {
 
 TEST_F(copies_at_entry_points, within_the_device_end_when_the_device_has_done_them) {
   EXPECT_FALSE(copy_of(128 * 1024).asynchronous);
-  EXPECT_GE(copy_of(128 * 1024).end - copy_of(128 * 1024).time, 500'000) << "cuMemcpyDtoD returns before that";
+  EXPECT_GE(copy_of(128 * 1024).end - copy_of(128 * 1024).time, 500'000) << "cuMemcpyDtoD returns earlier";
 }
 
 TEST_F(copies_at_entry_points, are_in_the_order_of_their_stream) {
@@ -87,7 +87,7 @@ TEST_F(copies_at_entry_points, are_in_the_order_of_their_stream) {
 TEST_F(copies_at_entry_points, that_are_many_and_small_are_not_all_timed) {
   const auto inferred = std::count_if(run_->transfers.begin(), run_->transfers.end(),
                                       [](const transfer_event& t) { return t.source == provenance::inferred; });
-  EXPECT_GT(inferred, 0) << "or this machine takes 0.1 ms for a copy";
+  EXPECT_GT(inferred, 0) << "unless this machine takes 0.1 ms for a copy";
   EXPECT_LE(inferred, 2000 - 200);
   for (const transfer_event& t : run_->transfers) {
     EXPECT_NE(t.end, unknown_time);
@@ -136,7 +136,7 @@ TEST(entry_points, without_any_cupti_memory_is_recorded) {
 TEST(entry_points, are_not_in_the_way_of_a_sanitizer) {
   const run_options program{.arguments = {}, .program = "sanitized_program"};
   if (!std::filesystem::exists(std::filesystem::path(SLUICE_FAKE_DIR) / program.program)) {
-    GTEST_SKIP() << "this build has a sanitizer of its own";
+    GTEST_SKIP() << "this build has its own sanitizer";
   }
   EXPECT_EQ(run_bare(program), 0);
   EXPECT_EQ(record({.arguments = {}, .mode = "memory", .program = program.program, .preload = true}).status, 0);
@@ -149,21 +149,21 @@ TEST(entry_points, copies_beside_a_capture_are_timed_where_that_harms_no_capture
   EXPECT_EQ(known,
             (std::map<std::uint64_t, provenance>{
                 {1 * mib, provenance::estimated}, {3 * mib, provenance::estimated}, {4 * mib, provenance::inferred}}))
-      << "what went into the capture is no copy yet";
+      << "a captured copy has not run yet";
 }
 
-/// Warnings that something goes around.
-std::vector<std::string> told_of(const recording& run) {
-  std::vector<std::string> told;
+/// The recording's warnings about calls that bypass the recorder.
+std::vector<std::string> reported_of(const recording& run) {
+  std::vector<std::string> reported;
   for (const std::string& text : run.messages) {
-    if (text.find("around the recorder") != std::string::npos) told.push_back(text);
+    if (text.find("around the recorder") != std::string::npos) reported.push_back(text);
   }
-  return told;
+  return reported;
 }
 
 TEST(entry_points, have_migrations_of_the_first_managed_memory_too) {
   const recording run = record_at_entry_points("managed");
-  ASSERT_EQ(run.migrations.size(), 1U) << "CUPTI tells none of memory that was there before it was asked";
+  ASSERT_EQ(run.migrations.size(), 1U) << "CUPTI does not report memory allocated before it was enabled";
   EXPECT_EQ(run.migrations.front().bytes, 3 * mib);
   EXPECT_EQ(run.migrations.front().direction, direction::h2d);
 }
@@ -172,7 +172,7 @@ class going_around : public testing::Test {
  protected:
   void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer's runtime allows no RTLD_DEEPBIND, and looks functions up by itself";
+    GTEST_SKIP() << "a sanitizer's runtime rejects RTLD_DEEPBIND and looks up functions itself";
 #endif
   }
 };
@@ -180,7 +180,7 @@ class going_around : public testing::Test {
 TEST_F(going_around, a_library_that_finds_the_driver_before_us_is_named) {
   const recording run = record_at_entry_points("around_by_linkage");
   EXPECT_EQ(run.allocs.size(), 1U);
-  EXPECT_THAT(told_of(run),
+  EXPECT_THAT(reported_of(run),
               testing::ElementsAre(testing::StartsWith(
                   "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
 }
@@ -188,24 +188,25 @@ TEST_F(going_around, a_library_that_finds_the_driver_before_us_is_named) {
 TEST_F(going_around, a_library_that_keeps_what_it_has_looked_up_past_us_is_named) {
   const recording run = record_at_entry_points("around_by_variable");
   EXPECT_EQ(run.allocs.size(), 1U);
-  EXPECT_THAT(told_of(run),
+  EXPECT_THAT(reported_of(run),
               testing::ElementsAre(testing::StartsWith(
                   "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
 }
 
 TEST_F(going_around, memory_that_nobody_allocated_is_noticed_when_it_is_freed) {
   const recording run = record_at_entry_points("around_and_back");
-  EXPECT_THAT(told_of(run), testing::Contains(testing::HasSubstr("was freed that no recorded call had allocated")));
+  EXPECT_THAT(reported_of(run), testing::Contains(testing::HasSubstr("was freed that no recorded call had allocated")));
 }
 
 TEST_F(going_around, is_not_said_of_whoever_comes_through_us) {
   for (const char* how : {"looked_up", "copies", "only_failing_frees", "crossed", "reset", "ipc"}) {
-    EXPECT_THAT(told_of(record_at_entry_points(how)), testing::IsEmpty()) << how;
+    EXPECT_THAT(reported_of(record_at_entry_points(how)), testing::IsEmpty()) << how;
   }
-  // This one could, by dlvsym, as CUDA's own libraries could; it does not, and both of its blocks are there.
+  // This library could bypass the recorder by dlvsym, as CUDA's own libraries could. It does not, so both of its blocks
+  // are recorded.
   const recording run = record_at_entry_points("around_not_at_all");
   EXPECT_EQ(run.allocs.size(), 2U);
-  EXPECT_THAT(told_of(run), testing::IsEmpty());
+  EXPECT_THAT(reported_of(run), testing::IsEmpty());
 }
 
 TEST(entry_points, are_left_alone_in_wider_modes) {

@@ -1,4 +1,5 @@
-// The GPU faults: the program ends as it would alone, and the file holds every call, says what happened and who was at work.
+// The GPU faults: the program ends as without a recorder, and the file has every call, the fault, and the kernels that
+// were running.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +7,8 @@
 #include <chrono>
 #include <map>
 
-#include "core/figures/report.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/metrics/report.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
@@ -23,20 +24,20 @@ recording record_fault(const std::vector<std::string>& how, const std::string& m
   run_options options{.arguments = how, .mode = mode, .program = "fake_edge_program"};
   if (!after.empty()) options.variables["SLUICE_FAKE_AFTER_FAULT"] = after;
   recording run = record_by(by, options);
-  EXPECT_EQ(run.status, 42) << "as it ends alone";
+  EXPECT_EQ(run.status, 42) << "the same status as without a recorder";
   return run;
 }
 
-analysis::report report_of(const recording& run) {
-  analysis::growing_index index;
+metrics::report report_of(const recording& run) {
+  index::growing_index index;
   while (!index.absorb(*run.snapshot, 64)) {
   }
-  return analysis::make_report(index, *run.snapshot);
+  return metrics::make_report(index, *run.snapshot);
 }
 
-std::vector<std::string> names_before(const recording& run, const analysis::gpu_fault& fault) {
+std::vector<std::string> names_before(const recording& run, const index::gpu_fault& fault) {
   std::vector<std::string> names;
-  for (const analysis::fault_launch& launch : fault.launches) names.emplace_back(run.tables().text(launch.kernel));
+  for (const index::fault_launch& launch : fault.launches) names.emplace_back(run.tables().text(launch.kernel));
   return names;
 }
 
@@ -51,7 +52,8 @@ std::string name_of(const way& how) {
 }
 class fault_test : public testing::TestWithParam<way> {
  protected:
-  /// One recording for each way: where flushes block, the program's end waits for them.
+  /// The recording in a mode and with a behavior of flushes, made once. If flushes block, the program's end waits for
+  /// them.
   static const recording& recorded(const way& how) {
     static std::map<std::string, recording> all;
     const auto [place, fresh] = all.try_emplace(name_of(how));
@@ -77,41 +79,41 @@ TEST_P(fault_test, leaves_a_file_that_holds_every_call) {
   }
   EXPECT_THAT(failed, testing::ElementsAre("cuStreamSynchronize", "cuMemcpyDtoH", "cuLaunchKernel", "cuMemFree",
                                            "cuMemFreeAsync", "cuCtxSynchronize"));
-  ASSERT_EQ(run_.transfers.size(), 1U) << "what was done before it was fetched has its times";
+  ASSERT_EQ(run_.transfers.size(), 1U) << "work that ended before the flush has its times";
   EXPECT_GT(run_.transfers[0].end, run_.transfers[0].time);
 }
 
 TEST_P(fault_test, is_a_finding_that_names_who_saw_it_and_what_was_at_work) {
-  const analysis::report all = report_of(run_);
+  const metrics::report all = report_of(run_);
   ASSERT_EQ(all.faults.size(), 1U);
-  const analysis::gpu_fault& fault = all.faults[0];
+  const index::gpu_fault& fault = all.faults[0];
   EXPECT_EQ(fault.error, 700);
   EXPECT_EQ(run_.tables().text(fault.call), "cuStreamSynchronize");
   EXPECT_NE(fault.stream, stream_id::none);
   EXPECT_EQ(fault.calls_after, 7U);
   const std::vector<std::string> before = names_before(run_, fault);
   ASSERT_EQ(before.size(), 8U);
-  EXPECT_EQ(before[0], "faulting") << "the last one, though it names no block";
+  EXPECT_EQ(before[0], "faulting") << "the last launch, although it names no block";
   EXPECT_EQ(before[1], "beside");
   EXPECT_EQ(before[2], "fine");
   EXPECT_EQ(fault.launches[0].stream, fault.stream);
   EXPECT_NE(fault.launches[1].stream, fault.stream);
   ASSERT_FALSE(all.findings.empty());
-  EXPECT_EQ(all.findings[0].kind, analysis::finding_kind::gpu_fault);
+  EXPECT_EQ(all.findings[0].kind, metrics::finding_kind::gpu_fault);
   EXPECT_EQ(all.findings[0].event, fault.event);
   EXPECT_THAT(all.findings[0].text, HasSubstr("The GPU faulted: CUDA_ERROR_ILLEGAL_ADDRESS (700), first seen at "));
   EXPECT_THAT(all.findings[0].text, HasSubstr(" by cuStreamSynchronize on Stream "));
   EXPECT_THAT(all.findings[0].text, HasSubstr(": faulting (on Stream "));
-  EXPECT_THAT(all.findings[0].text, HasSubstr("7 calls failed with it"));
-  for (const analysis::finding& hint : all.findings) {
-    EXPECT_NE(hint.kind, analysis::finding_kind::failed_allocations) << "it did not fail for want of memory";
+  EXPECT_THAT(all.findings[0].text, HasSubstr("In total 7 calls failed"));
+  for (const metrics::finding& hint : all.findings) {
+    EXPECT_NE(hint.kind, metrics::finding_kind::failed_allocations) << "the allocation did not fail for lack of memory";
   }
   EXPECT_TRUE(run_.says("the GPU faulted: CUDA_ERROR_ILLEGAL_ADDRESS"));
   EXPECT_FALSE(run_.says("another profiler"));
 }
 
 TEST_P(fault_test, device_times_are_complete_up_to_the_first_call_that_has_none) {
-  if (std::string(GetParam().mode) == "memory") GTEST_SKIP() << "no kernel is owed a time";
+  if (std::string(GetParam().mode) == "memory") GTEST_SKIP() << "memory mode records no kernel times";
   ASSERT_FALSE(run_.watermarks.empty());
   time_ns stated = INT64_MIN;
   for (const watermark_event& w : run_.watermarks) stated = std::max(stated, w.complete_until);
@@ -125,11 +127,11 @@ TEST_P(fault_test, device_times_are_complete_up_to_the_first_call_that_has_none)
   }
   EXPECT_GE(before, 20U);
   for (const kernel_event& k : run_.kernels) {
-    EXPECT_GT(k.time, 0) << "one without times was not done";
+    EXPECT_GT(k.time, 0) << "kernels without times did not end";
     EXPECT_NE(run_.tables().text(k.name), "faulting");
   }
-  const analysis::gpu_fault fault = report_of(run_).faults.at(0);
-  EXPECT_LE(stated, fault.launches[0].time) << "the one that faulted has no times, and nothing after it";
+  const index::gpu_fault fault = report_of(run_).faults.at(0);
+  EXPECT_LE(stated, fault.launches[0].time) << "the faulting kernel and later ones have no times";
 }
 
 INSTANTIATE_TEST_SUITE_P(modes, fault_test,
@@ -149,7 +151,7 @@ TEST(faults, have_the_names_of_their_errors) {
 
 TEST(faults, that_no_call_shows_are_seen_by_the_recorder) {
   const recording run = record_fault({"silent-fault"}, "memory");
-  const analysis::report all = report_of(run);
+  const metrics::report all = report_of(run);
   ASSERT_EQ(all.faults.size(), 1U);
   EXPECT_THAT(run.tables().text(all.faults[0].call), HasSubstr("the recorder"));
   EXPECT_THAT(names_before(run, all.faults[0]), testing::ElementsAre("faulting"));
@@ -165,12 +167,12 @@ TEST(faults, do_not_hold_up_a_call_that_destroys_the_context) {
 TEST(faults, are_not_what_a_failed_allocation_is) {
   const recording run = record({.arguments = {"program"}});
   EXPECT_TRUE(report_of(run).faults.empty());
-  const std::vector<analysis::finding> found = report_of(run).findings;
-  const auto failed = std::find_if(found.begin(), found.end(), [](const analysis::finding& f) {
-    return f.kind == analysis::finding_kind::failed_allocations;
+  const std::vector<metrics::finding> found = report_of(run).findings;
+  const auto failed = std::find_if(found.begin(), found.end(), [](const metrics::finding& f) {
+    return f.kind == metrics::finding_kind::failed_allocations;
   });
   ASSERT_NE(failed, found.end());
-  EXPECT_THAT(failed->text, HasSubstr("asked for 64.0 TiB"));
+  EXPECT_THAT(failed->text, HasSubstr("requested 64.0 TiB"));
 }
 
 }  // namespace

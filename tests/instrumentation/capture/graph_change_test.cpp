@@ -1,4 +1,4 @@
-// Graphs whose parameters change: what a launch touches is what its nodes named when it was called.
+// Graphs whose parameters change: a launch touches the blocks that its nodes named at the time of the launch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class graph_changes : public testing::TestWithParam<mode_and_graphs> {
  protected:
   explicit graph_changes(const char* program = "graph") : run_(recorded(program, GetParam())) {}
 
-  /// One recording for each program and way.
+  /// The recording of a program in a mode, made once.
   static const recording& recorded(const std::string& program, const mode_and_graphs& how) {
     static std::map<std::tuple<std::string, std::string, std::string, route>, recording> all;
     const auto [place, fresh] = all.try_emplace({program, how.mode, how.graphs, how.way});
@@ -35,7 +35,7 @@ class graph_changes : public testing::TestWithParam<mode_and_graphs> {
   }
   const recording& run_;
 
-  /// The sizes of the blocks that each launch touches, and how many launches in a row touch them.
+  /// The sizes of the blocks that each launch touches, and how many consecutive launches touch them.
   std::vector<std::pair<std::vector<std::uint64_t>, int>> touched() {
     std::map<block_id, std::uint64_t> sizes;
     for (const alloc_event& a : run_.allocs) sizes[a.block] = a.bytes;
@@ -72,11 +72,11 @@ TEST_P(graph_changes, name_what_their_nodes_do) {
 }
 
 TEST_P(graph_changes, count_as_replays_of_the_blocks_they_name) {
-  analysis::growing_index index;
+  index::growing_index index;
   while (!index.absorb(*run_.snapshot, 64)) {
   }
   std::map<std::uint64_t, std::uint64_t> replays;
-  for (const analysis::block_record& block : index.memory().blocks())
+  for (const index::block_record& block : index.memory().blocks())
     replays[block.bytes] = index.touches().of(block).replays;
   EXPECT_EQ(replays[1001], 1U + 2 + 5 + 6);
   EXPECT_EQ(replays[2002], 2U + 3 + 6 + 7);
@@ -84,7 +84,7 @@ TEST_P(graph_changes, count_as_replays_of_the_blocks_they_name) {
 }
 
 TEST_P(graph_changes, leave_no_calls_of_launches_in_memory_mode) {
-  if (std::string(GetParam().mode) != "memory") GTEST_SKIP() << "skipped: timelines have them";
+  if (std::string(GetParam().mode) != "memory") GTEST_SKIP() << "skipped: timelines record them";
   for (const api_call_event& call : run_.calls) EXPECT_NE(run_.tables().text(call.name), "cuLaunchKernel");
 }
 

@@ -1,5 +1,5 @@
-// A good guest: whatever the driver, CUPTI or the program does, the program ends as it would alone, and the file opens and holds
-// every call that was made.
+// The recorder does not disturb the program: whatever the driver, CUPTI or the program does, the program ends as it
+// would without a recorder, and the file opens and has every call.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ TEST(rival, taking_the_records_is_reported_and_calls_are_still_recorded) {
   EXPECT_GT(run.allocs.size(), 40U);
 }
 
-/// Allocations that the first `share` of a journal's entries made and CUPTI told us of.
+/// The number of allocations in the first `share` of a journal's entries that CUPTI reports to the capture library.
 std::size_t allocations_until(const std::string& name, double share) {
   const journal::journal j = journal::read(journal_path(name));
   std::size_t count = 0;
@@ -89,10 +89,11 @@ class rival_inside : public testing::Test {
  protected:
   void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer's runtime wants to be preloaded itself";
+    GTEST_SKIP() << "a sanitizer's runtime must itself be preloaded first";
 #endif
   }
-  /// The journal once alone, once beside the rival, once after it, preloaded as `sluice record` does it.
+  /// Records a program that replays the journal once alone, once beside the rival, and once after it. The capture
+  /// library is preloaded, as by `sluice record`.
   static recording beside(const std::string& how) {
     return record({.arguments = {"torch", "--rival", how},
                    .variables = {{"LD_PRELOAD", SLUICE_BINARY_DIR "/libsluice_capture.so"}}});
@@ -113,11 +114,11 @@ TEST_F(rival_inside, that_takes_the_records_is_named_and_what_is_missing_is_said
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("another profiler (libfake_rival.so) has taken over CUPTI's activity records"));
   EXPECT_TRUE(run.says("the other profiler has stopped, and device times are recorded again"));
-  // Its own part is the rival's; what came before and after is ours.
+  // The rival receives the part during which it runs; the recorder has the parts before and after it.
   EXPECT_EQ(run.kernels.size(), 2 * kernels_each);
   std::size_t device = 0;
   for (const alloc_event& a : run.allocs) device += a.kind == memory_kind::device ? 1 : 0;
-  EXPECT_EQ(device, 3 * allocations_until("torch", 1.0)) << "callbacks go on";
+  EXPECT_EQ(device, 3 * allocations_until("torch", 1.0)) << "callbacks continue";
   ASSERT_EQ(run.losses.size(), 1U);
   EXPECT_GT(run.losses[0].events, kernels_each);
   EXPECT_EQ(run.losses[0].memory_events, 0U);
@@ -135,7 +136,7 @@ TEST_F(rival_inside, that_shuts_cupti_down_is_named_and_we_attach_again) {
   ASSERT_FALSE(run.losses.empty());
   EXPECT_TRUE(std::any_of(run.losses.begin(), run.losses.end(), [](const loss_event& l) {
     return l.memory_events != 0;
-  })) << "what was allocated meanwhile is not known";
+  })) << "allocations in between are unknown";
 }
 
 TEST(rival, is_named_at_the_end_of_sluice_record) {
@@ -170,7 +171,7 @@ TEST(guest, without_a_cupti_runs_and_says_so) {
 
 class ending : public testing::TestWithParam<std::pair<const char*, int>> {};
 
-// kill -9 among them: what callbacks saw is in the rings before they return.
+// Also with kill -9, because everything that callbacks report is in the rings before they return.
 TEST_P(ending, keeps_every_call_and_the_status) {
   const auto [how, status] = GetParam();
   const run_options options{.arguments = {"torch", "--until", "0.7", "--end", how, "--status", "5"}};
@@ -193,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(in_the_middle, ending,
 
 TEST(fork, the_child_is_a_process_of_its_own) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the thread sanitizer cannot follow threads that a fork's child starts";
+  GTEST_SKIP() << "the thread sanitizer does not support threads started after fork";
 #endif
   const recording run = record({.arguments = {"torch", "--fork"}});
   EXPECT_EQ(run.status, 0);
@@ -216,12 +217,12 @@ TEST(kill, at_any_moment_keeps_every_call) {
   }
 }
 
-// As many as SLUICE_KILL_RUNS says, at moments spread over the journal: `./dev kill-test` asks for 1,000.
+// SLUICE_KILL_RUNS sets the number of runs, at moments spread over the journal: `./dev kill-test` uses 1,000.
 TEST(kill, a_campaign_loses_nothing) {
   const char* asked = std::getenv("SLUICE_KILL_RUNS");
   const int runs = asked == nullptr ? 40 : std::atoi(asked);
   for (int run = 0; run < runs; ++run) {
-    // By the golden ratio, so that any number of runs spreads evenly.
+    // Golden-ratio steps spread any number of runs evenly.
     const double share = std::fmod(0.5 + run * 0.6180339887498949, 1.0);
     const char* how = run % 3 == 0 ? "kill" : run % 3 == 1 ? "abort" : "segv";
     const recording killed = record({.arguments = {"torch", "--until", std::to_string(share), "--end", how}});
@@ -234,7 +235,7 @@ TEST(kill, a_campaign_loses_nothing) {
   }
 }
 
-// The moment is a timer's, not the program's: in the middle of whatever the recorder does.
+// A timer chooses the moment of the kill, which is in the middle of whatever the recorder is doing.
 TEST(kill, from_outside_leaves_a_file_that_opens) {
   for (int run = 0; run < 10; ++run) {
     const recording killed =
@@ -243,7 +244,7 @@ TEST(kill, from_outside_leaves_a_file_that_opens) {
     ASSERT_NE(killed.snapshot, nullptr);
     EXPECT_TRUE(killed.snapshot->complete());
     EXPECT_TRUE(killed.snapshot->warnings().empty());
-    // What was there is there in its order: no hole before the end.
+    // The recorded events have no gap before the end.
     for (const alloc_event& a : killed.allocs) EXPECT_NE(a.block, block_id::none);
   }
 }
@@ -264,7 +265,7 @@ TEST(threads, that_end_while_they_are_recorded_lose_nothing) {
 TEST(exec, the_next_program_is_recorded_too) {
   const recording run = record({.arguments = {"torch", "--end", "exec"}});
   EXPECT_EQ(run.status, 0);
-  // exec ends the first program as kill does: its calls are there, its last device times are not.
+  // exec ends the first program like kill: its calls are recorded, but its last device times are missing.
   EXPECT_EQ(std::count_if(run.allocs.begin(), run.allocs.end(),
                           [](const alloc_event& a) { return a.kind == memory_kind::device; }),
             static_cast<std::ptrdiff_t>(2 * allocations_until("torch", 1.0)));

@@ -1,10 +1,10 @@
 #pragma once
-// A journal: what one program's CUDA driver and CUPTI said, in the order they said it.
+// A journal: what one program's CUDA driver and CUPTI reported, in order.
 //
 // journal_recorder (tests/device/journal/) writes it on a real GPU; the fake driver and the fake CUPTI
-// (tests/instrumentation/capture/fake/) replay it into the capture library where no GPU is.
+// (tests/instrumentation/capture/fake/) replay it into the capture library on machines without a GPU.
 //
-//   file    := header entry* ; little endian, nothing aligned, made to be compressed as a whole
+//   file    := header entry* ; little endian, unaligned, meant to be compressed as a whole
 //   header  := "SLJRNL01" u32 cupti_version u32 driver_version i64 base_ns        (base_ns: CLOCK_MONOTONIC)
 //   entry   := u8 entry_type u32 payload_bytes payload
 //
@@ -17,13 +17,13 @@
 //   string   := u32 id bytes                                   ids are counted from 1
 //   thread   := u32 thread u32 tid
 //   device   := u32 ordinal u64 total_bytes bytes[16] uuid i32 major i32 minor u8[64] name u8[32] pci_bus_id
-//   note     := bytes                                          a remark of the recorder, for people
-//   answer   := u32 kind i32 result                            what cuptiActivityEnable(kind) said
+//   note     := bytes                                          a remark of the recorder, for human readers
+//   answer   := u32 kind i32 result                            the result of cuptiActivityEnable(kind)
 //
 //   block    := u32 bytes payload u16 patches patch*
 //   patch    := u16 parent u32 offset u32 bytes payload        at `offset` of block `parent` (0: the block
-//               itself, n: the nth patch) was a pointer to these bytes. A pointer with no bytes (length 0)
-//               is to be null: what it pointed to was not kept.
+//               itself, n: the nth patch) was a pointer to these bytes. A pointer without bytes (length 0)
+//               is replayed as null: its target was not stored.
 
 #include <cstdint>
 #include <cstring>
@@ -44,23 +44,23 @@ enum class entry_type : std::uint8_t {
   thread = 7,
   device = 8,
   note = 9,
-  answer = 10,
+  result = 10,
 };
 
-/// What a pointer inside a block led to when the journal was made.
+/// The bytes to which a pointer inside a block referred when the journal was recorded.
 struct patch {
   std::uint16_t parent = 0;
   std::uint32_t offset = 0;
   std::vector<std::uint8_t> bytes;
 };
 
-/// Raw bytes of a parameter struct or a record, with what its pointers led to.
+/// The raw bytes of a parameter struct or a record, and the targets of its pointers.
 struct block {
   std::vector<std::uint8_t> bytes;
   std::vector<patch> patches;
 };
 
-/// Appends little-endian fields to a byte vector.
+/// Appends fields to a byte vector in little-endian order.
 class byte_writer {
  public:
   template <class T>

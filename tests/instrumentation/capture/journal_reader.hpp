@@ -1,5 +1,5 @@
 #pragma once
-// Reads a journal (journal.hpp) back into values. For tests: a damaged file throws.
+// Reads a journal (journal.hpp) back into values. For tests: a damaged file throws an exception.
 
 #include <map>
 #include <string>
@@ -36,14 +36,14 @@ using entry = std::variant<api_edge, resource_edge, activity_record>;
 
 struct journal {
   std::uint32_t cupti_version = 0, driver_version = 0;
-  std::vector<entry> entries;  ///< In the order in which they came.
+  std::vector<entry> entries;  ///< In recorded order.
   std::map<std::uint32_t, std::string> strings;
 };
 
-/// `path` may be gzipped. Throws std::runtime_error.
+/// `path` may be gzipped. Throws std::runtime_error on failure.
 [[nodiscard]] journal read(const std::string& path);
 
-/// The field at `offset` of a record or a parameter struct; 0 if it is not there.
+/// The field at `offset` of a record or a parameter struct; 0 if the struct is too short.
 template <class T>
 [[nodiscard]] T field(const block& b, std::size_t offset) {
   T value{};
@@ -55,7 +55,7 @@ void set_field(block& b, std::size_t offset, T value) {
   if (offset + sizeof value <= b.bytes.size()) std::memcpy(b.bytes.data() + offset, &value, sizeof value);
 }
 
-/// Where the fields lie that a replay must know; 0: the kind has none.
+/// Offsets of the fields that a replay needs; 0 if records of this kind do not have the field.
 struct record_layout {
   std::size_t start = 0, end = 0, correlation = 0, name = 0;
 };

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder with programs and libraries to be found, and the variables that lead there.
+/// Fixture with a folder of programs and libraries to find, and the environment variables that lead to them.
 class find_cupti_test : public testing::Test {
  protected:
   find_cupti_test()
@@ -37,7 +37,7 @@ class find_cupti_test : public testing::Test {
     });
   }
 
-  /// The best; empty if there is none.
+  /// The path of the best candidate for a command; empty if there is no candidate.
   std::string first_of(const std::vector<std::string>& command) {
     const auto found = find(command);
     return found.empty() ? std::string() : found.front();
@@ -89,7 +89,7 @@ TEST_F(find_cupti_test, prefers_the_virtual_environment) {
   const auto found = find({(root_ / "venv/bin/python").string(), "train.py"});
   ASSERT_GE(found.size(), 2U);
   EXPECT_EQ(found[0], library.string());
-  EXPECT_EQ(fs::path(found[1]).filename(), "libcupti.so.12") << "system packages come behind";
+  EXPECT_EQ(fs::path(found[1]).filename(), "libcupti.so.12") << "system packages come last";
 }
 
 TEST_F(find_cupti_test, puts_the_one_of_py_torchs_version_first) {
@@ -192,7 +192,7 @@ TEST(launch_environment, preloads_the_library_before_what_is_preloaded_already) 
   const std::map<std::string, std::string> map(variables.begin(), variables.end());
   EXPECT_EQ(map.at("PYTHONPATH"), "/home/me/modules:/opt/sluice/python") << "the user's own modules come first";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  EXPECT_FALSE(map.contains("LD_PRELOAD")) << "programs that are built without the sanitizer would not start";
+  EXPECT_FALSE(map.contains("LD_PRELOAD")) << "programs built without the sanitizer would not start";
 #else
   EXPECT_EQ(map.at("LD_PRELOAD"), "/opt/sluice/libsluice_capture.so:/lib/libjemalloc.so");
   EXPECT_EQ(map.at("ASAN_OPTIONS"), "verify_asan_link_order=0");
@@ -205,7 +205,7 @@ TEST(launch_environment, does_not_preload_what_the_loader_would_read_as_two_file
     const auto variables = launch_environment(path, "@socket", {}, nothing_set);
     const std::map<std::string, std::string> map(variables.begin(), variables.end());
     EXPECT_FALSE(map.contains("LD_PRELOAD"));
-    EXPECT_EQ(map.at("CUDA_INJECTION64_PATH"), path) << "CUDA itself is recorded all the same";
+    EXPECT_EQ(map.at("CUDA_INJECTION64_PATH"), path) << "CUDA itself is still recorded";
   }
 }
 

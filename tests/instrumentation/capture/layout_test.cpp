@@ -1,4 +1,4 @@
-// Our prefixes of CUPTI's records against the header that this build has.
+// Compares our prefixes of CUPTI's records with the CUPTI header of this build.
 #include "instrumentation/capture/activity/activity_layout.hpp"
 
 #include <cupti.h>

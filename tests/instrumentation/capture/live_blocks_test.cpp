@@ -1,4 +1,4 @@
-// The table of live blocks, against a std::map that does the same slowly.
+// Compares the table of live blocks with a slow reference based on std::map.
 #include "instrumentation/capture/blocks/live_blocks.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ std::vector<live::block> all() {
   return found;
 }
 
-/// Each test has the table to itself: whatever another left is taken out.
+/// Starts each test with an empty table: removes what earlier tests left.
 class live_blocks_test : public testing::Test {
  protected:
   void SetUp() override {
@@ -65,7 +65,7 @@ TEST_F(live_blocks_test, the_frameworks_block_is_found_before_its_segment) {
   live::add(device_block(0x7f10'0040'0000, 4 * MiB, layer::framework));
   EXPECT_EQ(live::lookup(0x7f10'0000'0010), 0x7f10'0000'0000U);
   EXPECT_EQ(live::lookup(0x7f10'0070'0000), 0x7f10'0040'0000U);
-  EXPECT_EQ(live::lookup(0x7f10'0020'0000), 0x7f10'0000'0000U) << "cached memory: the segment";
+  EXPECT_EQ(live::lookup(0x7f10'0020'0000), 0x7f10'0000'0000U) << "cached memory belongs to the segment";
   live::remove(0x7f10'0040'0000, layer::framework, memory_kind::device);
   EXPECT_EQ(live::lookup(0x7f10'0070'0000), 0x7f10'0000'0000U);
 }
@@ -85,7 +85,7 @@ TEST_F(live_blocks_test, an_address_that_is_used_again_has_its_new_size) {
   live::remove(0x7f20'0000'0000, layer::driver, memory_kind::device);
   live::add(device_block(0x7f20'0000'0000, 1 * MiB));
   EXPECT_EQ(live::lookup(0x7f20'0000'0000 + 2 * MiB), 0U);
-  live::add(device_block(0x7f20'0000'0000, 4 * MiB));  // Its free was lost.
+  live::add(device_block(0x7f20'0000'0000, 4 * MiB));  // The free of this block was lost.
   EXPECT_EQ(live::lookup(0x7f20'0000'0000 + 2 * MiB), 0x7f20'0000'0000U);
   EXPECT_EQ(all().size(), 1U);
 }
@@ -94,7 +94,7 @@ TEST_F(live_blocks_test, cu_mem_free_takes_what_a_stream_ordered_call_gave) {
   live::add(device_block(0x3'0200'0000, 4096, layer::pool));
   EXPECT_TRUE(live::remove(0x3'0200'0000, layer::driver, memory_kind::unknown));
   EXPECT_EQ(live::lookup(0x3'0200'0000), 0U);
-  EXPECT_FALSE(live::remove(0x3'0200'0000, layer::driver, memory_kind::unknown)) << "there is none any more";
+  EXPECT_FALSE(live::remove(0x3'0200'0000, layer::driver, memory_kind::unknown)) << "it was already removed";
 }
 
 TEST_F(live_blocks_test, handles_are_listed_and_never_found) {
@@ -109,9 +109,9 @@ TEST_F(live_blocks_test, handles_are_listed_and_never_found) {
   EXPECT_EQ(all().size(), 2U);
 }
 
-TEST_F(live_blocks_test, what_is_told_of_a_block_comes_back) {
+TEST_F(live_blocks_test, what_is_reported_of_a_block_comes_back) {
   live::add({0x7f40'0000'0310, 12345, layer::framework, memory_kind::managed, 7});
-  live::add({0x7f41'0000'0000, 1, layer::driver, memory_kind::pinned, collector::no_device});
+  live::add({0x7f41'0000'0000, 1, layer::driver, memory_kind::pinned, ring::no_device});
   std::map<std::uint64_t, live::block> found;
   for (const live::block& b : all()) found.emplace(b.address, b);
   ASSERT_EQ(found.size(), 2U);
@@ -120,7 +120,7 @@ TEST_F(live_blocks_test, what_is_told_of_a_block_comes_back) {
   EXPECT_EQ(first.layer, layer::framework);
   EXPECT_EQ(first.kind, memory_kind::managed);
   EXPECT_EQ(first.device, 7U);
-  EXPECT_EQ(found.at(0x7f41'0000'0000).device, collector::no_device);
+  EXPECT_EQ(found.at(0x7f41'0000'0000).device, ring::no_device);
 }
 
 TEST_F(live_blocks_test, what_cannot_be_tracked_is_counted) {
@@ -144,7 +144,7 @@ TEST_F(live_blocks_test, a_forks_child_begins_with_none) {
   EXPECT_NE(live::lookup(0x7f50'0000'0000), 0U);
 }
 
-/// The same in a std::map for each layer.
+/// The reference: a std::map for each layer.
 class reference {
  public:
   [[nodiscard]] bool overlaps(const live::block& b) const {
@@ -177,8 +177,8 @@ class reference {
   std::array<std::map<std::uint64_t, std::uint64_t>, trace::layer_count> levels_;
 };
 
-TEST_F(live_blocks_test, answers_as_a_map_does_whatever_comes_and_goes) {
-  std::mt19937_64 random(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same every time.
+TEST_F(live_blocks_test, results_as_a_map_does_whatever_comes_and_goes) {
+  std::mt19937_64 random(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): a fixed seed.
   const auto below = [&](std::uint64_t n) { return random() % n; };
   reference expected;
   constexpr std::uint64_t base = 0x7f60'0000'0000;
@@ -188,7 +188,7 @@ TEST_F(live_blocks_test, answers_as_a_map_does_whatever_comes_and_goes) {
     const live::block b{base + below(64 * MiB / 256) * 256 + (below(8) == 0 ? 16 : 0),
                         1 + below(std::uint64_t{1} << scale), layer, memory_kind::device, 0};
     if (below(5) < 3) {
-      // One block begins in 256 bytes of a layer.
+      // At most one block of a layer starts within 256 bytes.
       const auto& there = std::as_const(expected).of(layer);
       const auto near = there.lower_bound(b.address & ~std::uint64_t{255});
       const bool taken = near != there.end() && near->first / 256 == b.address / 256;
@@ -211,7 +211,8 @@ TEST_F(live_blocks_test, answers_as_a_map_does_whatever_comes_and_goes) {
   EXPECT_EQ(all().size(), expected.size());
 }
 
-// What a thread has added and not removed it must find, whatever others do beside it; run under the thread sanitizer too.
+// A thread must find every block that it added and did not remove, whatever other threads do. The thread sanitizer also
+// runs this test.
 TEST_F(live_blocks_test, many_threads_beside_each_other) {
   constexpr int threads = 8, rounds = 3000;
   constexpr std::uint64_t base = 0x7f80'0000'0000, room = 3 * MiB;
@@ -230,7 +231,7 @@ TEST_F(live_blocks_test, many_threads_beside_each_other) {
   for (int t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
       std::mt19937_64 random(static_cast<std::uint64_t>(t));
-      // Regions are shared between neighbours.
+      // Neighboring threads share regions.
       const std::uint64_t mine = base + static_cast<std::uint64_t>(t) * room;
       for (int i = 0; i < rounds; ++i) {
         const std::uint64_t address = mine + random() % 4096 * 256;

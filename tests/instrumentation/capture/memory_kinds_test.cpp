@@ -1,4 +1,5 @@
-// Memory that comes and goes in unusual ways, through the real capture library: what the recording says of it is what was.
+// Records unusual allocations and frees through the real capture library and checks that the recording matches the
+// program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "core/figures/range_statistics.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/metrics/range_statistics.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
@@ -28,7 +29,7 @@ class memory_kinds : public testing::TestWithParam<route> {
 INSTANTIATE_TEST_SUITE_P(by, memory_kinds, testing::Values(route::callbacks, route::entry_points),
                          testing::PrintToStringParamName());
 
-/// The only block of this size, layer and kind.
+/// The only block with this size, layer and kind; nothing if there is no such block.
 std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, layer layer, memory_kind kind) {
   std::optional<alloc_event> found;
   for (const alloc_event& a : run.allocs) {
@@ -40,7 +41,7 @@ std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, l
   return found;
 }
 
-/// How it was freed; nothing if it never was.
+/// The event that freed the block; nothing if the block was never freed.
 std::optional<free_event> end_of(const recording& run, const std::optional<alloc_event>& block) {
   std::optional<free_event> found;
   for (const free_event& f : run.frees) {
@@ -63,7 +64,7 @@ TEST_P(memory_kinds, blocks_that_a_context_held_go_with_it) {
   ASSERT_TRUE(before.has_value());
   EXPECT_EQ(before->source, provenance::exact);
   EXPECT_FALSE(end_of(run, block_of(run, 4 * mib, layer::driver, memory_kind::reservation)).has_value())
-      << "addresses are the process's";
+      << "address ranges belong to the process";
 }
 
 TEST_P(memory_kinds, a_graphs_memory_is_its_own_until_the_last_graph_that_holds_it_is_gone) {
@@ -82,11 +83,11 @@ TEST_P(memory_kinds, a_graphs_memory_is_its_own_until_the_last_graph_that_holds_
     const auto end = end_of(run, node);
     ASSERT_TRUE(end.has_value());
     EXPECT_EQ(end->source, provenance::inferred);
-    EXPECT_GT(end->time, sign->time) << "its definition was destroyed before, the graph made of it was not";
+    EXPECT_GT(end->time, sign->time) << "its definition was destroyed earlier, but the executable graph was not";
   }
   EXPECT_TRUE(std::any_of(run.pools.begin(), run.pools.end(), [&](const pool_event& p) {
     return p.pool == nodes[0].pool && p.reserved == 4 * mib && p.used == 3 * mib;
-  })) << "what graphs hold is sampled";
+  })) << "the memory of graphs is sampled";
 }
 
 TEST_P(memory_kinds, what_the_default_pool_has_reserved_is_not_untracked) {
@@ -95,13 +96,13 @@ TEST_P(memory_kinds, what_the_default_pool_has_reserved_is_not_untracked) {
                                          [](const auto& a, const auto& b) { return a.reserved < b.reserved; });
   ASSERT_NE(reserved, run.pools.end());
   EXPECT_EQ(reserved->reserved, 64 * mib);
-  analysis::growing_index all;
+  index::growing_index all;
   while (!all.absorb(*run.snapshot, 1)) {
   }
-  const auto figures = analysis::measure(all, run.tables(), analysis::time_range_of(*run.snapshot));
-  ASSERT_EQ(figures.untracked.size(), 1U);
-  EXPECT_GE(figures.untracked[0].used_maximum, 64 * mib) << "the device has it in use";
-  EXPECT_LT(figures.untracked[0].maximum, 1 * mib);
+  const auto metrics = metrics::measure(all, run.tables(), index::time_range_of(*run.snapshot));
+  ASSERT_EQ(metrics.untracked.size(), 1U);
+  EXPECT_GE(metrics.untracked[0].used_maximum, 64 * mib) << "the device reports it as in use";
+  EXPECT_LT(metrics.untracked[0].maximum, 1 * mib);
 }
 
 TEST_P(memory_kinds, physical_memory_lives_as_long_as_it_is_mapped) {
@@ -109,7 +110,7 @@ TEST_P(memory_kinds, physical_memory_lives_as_long_as_it_is_mapped) {
   const auto sign = block_of(run, 1 * mib, layer::driver, memory_kind::device);
   const auto end = end_of(run, block_of(run, 2 * mib, layer::driver, memory_kind::physical));
   ASSERT_TRUE(end.has_value());
-  EXPECT_GT(end->time, sign->time) << "its handle was released before";
+  EXPECT_GT(end->time, sign->time) << "its handle was released earlier";
   std::size_t mappings = 0;
   for (const alloc_event& a : run.allocs) {
     if (a.kind != memory_kind::mapping) continue;
@@ -148,19 +149,19 @@ TEST_P(memory_kinds, another_processes_memory_is_open_until_it_is_closed_as_ofte
   EXPECT_GT(end->time, sign->time);
 }
 
-// A ring of 16 KiB that a flood runs over: many allocations and frees are lost, and the process then says what it holds.
+// A flood overflows a ring of 16 KiB: many allocations and frees are lost, after which the process sends its live set.
 TEST_P(memory_kinds, live_set_is_known_again_after_a_loss) {
   const recording run = record_memory("flood", {{"SLUICE_RING_BYTES", "16384"}});
-  ASSERT_GT(run.summary.lost_memory_events, 1000U) << "nothing was put to the test";
+  ASSERT_GT(run.summary.lost_memory_events, 1000U) << "too few losses to test anything";
   ASSERT_FALSE(run.checkpoints.empty());
   const checkpoint_event& last = run.checkpoints.back();
   EXPECT_TRUE(last.exact);
-  std::map<std::uint64_t, std::size_t> live;  // By size.
+  std::map<std::uint64_t, std::size_t> live;  // Number of live blocks, by size.
   for (const live_block_event& b : run.live_blocks) {
     if (b.checkpoint == last.id) ++live[b.bytes];
   }
   EXPECT_EQ(live, (std::map<std::uint64_t, std::size_t>{{4096, 25}, {1 * mib, 1}}));
-  // What never had an end in the recording is what is left, whatever was lost.
+  // The blocks without an end in the recording are exactly those still allocated, despite the losses.
   std::set<block_id> ended;
   for (const free_event& f : run.frees) ended.insert(f.block);
   std::size_t left = 0;

@@ -1,4 +1,5 @@
-// Native frames are small numbers here, evaluations of Python 500 and more, frames of Python letters.
+// In these tests, small numbers are native frames, numbers from 500 are Python evaluations, and letters are Python
+// frames.
 #include "instrumentation/capture/stacks/merge_frames.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// `python`: innermost first; a capital letter begins an evaluation.
+/// `python`: innermost first; a capital letter starts an evaluation.
 std::vector<std::uint64_t> merged(const std::vector<std::uint64_t>& native, const std::string& python,
                                   std::size_t max = 256) {
   std::vector<std::uint64_t> frames;

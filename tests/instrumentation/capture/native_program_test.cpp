@@ -1,5 +1,5 @@
-// Native stacks from a recorded program to the file: each frame's module and address, resolved by addr2line, name the functions
-// that the program went through.
+// Native stacks from a recorded program to the file: addr2line resolves each frame's module and address to the
+// functions that the program called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using namespace trace;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// What addr2line calls the functions at some addresses of a file, inlined ones too, innermost first.
+/// The functions, including inlined ones, that addr2line finds at some addresses of a file, innermost first.
 std::map<std::uint64_t, std::vector<std::string>> functions_at(const std::string& file,
                                                                const std::set<std::uint64_t>& at) {
   std::ostringstream command;
@@ -29,7 +29,7 @@ std::map<std::uint64_t, std::vector<std::string>> functions_at(const std::string
   std::istringstream lines(output_of(command.str()));
   std::map<std::uint64_t, std::vector<std::string>> found;
   std::vector<std::string>* functions = nullptr;
-  bool is_function = true;  // Functions and places take turns.
+  bool is_function = true;  // Lines alternate between functions and locations.
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("0x")) {
       functions = &found[std::stoull(line, nullptr, 16)];
@@ -66,7 +66,7 @@ class native_program : public testing::Test {
     return std::filesystem::path(text(frame.module)).filename().string();
   }
 
-  /// Of the only allocation of so many bytes, innermost first.
+  /// The frames of the only allocation of this many bytes, innermost first.
   static std::vector<frame_row> frames(std::uint64_t bytes) {
     std::vector<frame_row> found;
     const auto is_it = [&](const alloc_event& a) { return a.bytes == bytes; };
@@ -78,7 +78,7 @@ class native_program : public testing::Test {
     }
     return found;
   }
-  /// "module: function", the functions of all frames.
+  /// "module: function" for every frame.
   static std::vector<std::string> functions(std::uint64_t bytes) {
     std::vector<std::string> found;
     for (const frame_row& frame : frames(bytes)) {
@@ -99,7 +99,7 @@ class native_program : public testing::Test {
       EXPECT_THAT(found, Contains("fake_native_program: main")) << s->name;
     }
   }
-  /// As addr2line has it.
+  /// The name that addr2line prints for a shape's function.
   static std::string name_in_stack(const std::string& shape_name) { return shape_name + "(void (*)(void*), void*)"; }
 
   static inline recording* run_ = nullptr;
@@ -119,7 +119,7 @@ TEST_F(native_program, every_stack_begins_in_the_driver_and_ends_where_its_threa
     const std::vector<frame_row> stack = frames(a.bytes);
     ASSERT_GE(stack.size(), 4U) << a.bytes;
     EXPECT_THAT(file_name(stack.front()), HasSubstr("libcuda.so"))
-        << a.bytes << ": the recorder's own frames are left out, and CUPTI's";
+        << a.bytes << ": the recorder's own frames and CUPTI's are omitted";
     const std::string last = functions(a.bytes).back();
     EXPECT_TRUE(last == "fake_native_program: _start" || last.starts_with("libc.so.6: ")) << a.bytes << ": " << last;
     for (const frame_row& frame : stack) EXPECT_NE(frame.module, string_id::none) << a.bytes;
@@ -132,7 +132,7 @@ TEST_F(native_program, a_stack_names_the_functions_that_asked) {
   EXPECT_THAT(functions(2000), Contains(HasSubstr("in_a_thread")));
   EXPECT_THAT(functions(2000), testing::Not(Contains("fake_native_program: main")));
   EXPECT_THAT(functions(7000), testing::IsSupersetOf({HasSubstr("in_a_handler"), HasSubstr(": main")}))
-      << "through the frame of the signal";
+      << "through the signal frame";
   EXPECT_THAT(functions(6000), Contains("fake_native_program: main")) << "in a forked child";
 }
 
@@ -143,7 +143,7 @@ TEST_F(native_program, through_libraries_that_come_and_go) {
   expect_through_all_shapes(5000, "libsluice_shapes_library_2.so");
 }
 
-TEST_F(native_program, modules_are_told_of_with_path_and_place) {
+TEST_F(native_program, modules_are_reported_of_with_path_and_place) {
   std::map<std::string, int> rows;
   for (const module_row& row : run_->tables().modules.rows()) {
     ++rows[std::filesystem::path(text(row.path)).filename().string()];
@@ -152,11 +152,11 @@ TEST_F(native_program, modules_are_told_of_with_path_and_place) {
   }
   EXPECT_EQ(rows["libsluice_shapes_library_1.so"], 1);
   EXPECT_EQ(rows["libsluice_shapes_library_2.so"], 1);
-  EXPECT_EQ(rows["fake_native_program"], 2) << "of the program and of its child";
-  EXPECT_EQ(rows["libsluice_capture.so"], 0) << "no frame of ours is in a stack";
+  EXPECT_EQ(rows["fake_native_program"], 2) << "one for the program and one for its child";
+  EXPECT_EQ(rows["libsluice_capture.so"], 0) << "no stack has a frame of the recorder";
 }
 
-// Where Python has no frame, and with --stacks=python, which is the default.
+// With --stacks=python, the default, stacks without Python frames have native frames.
 TEST(native_program_by_default, has_native_stacks_of_its_allocations_from_the_drivers_caller_on) {
   for (const route way : {route::callbacks, route::entry_points}) {
     const recording run = record_by(

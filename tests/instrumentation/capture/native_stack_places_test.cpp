@@ -1,4 +1,5 @@
-// Walks on stacks that are not the thread's own, out of signal handlers, and through libraries that come and go.
+// Walks on stacks other than the thread's own, from signal handlers, and through libraries that are loaded and
+// unloaded.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -54,7 +55,7 @@ TEST_F(native_stack_test, from_a_signal_handler) {
   }
 }
 
-/// A stack of its own, between two pages that nobody may touch.
+/// A separate stack between two inaccessible pages.
 class guarded_stack {
  public:
   static constexpr std::size_t bytes = std::size_t{1} << 21, page = 4096;
@@ -113,7 +114,7 @@ void compare_in_handler(int) {
   if (!comparing) return;
   walks.take();
   ++interrupted;
-  // Where it has no tables itself (stubs of some linkers) libgcc's walk ends early; ours may go on.
+  // If there are no tables (stubs of some linkers), libgcc's walk ends early; ours may continue.
   const std::size_t last = walks.their_count - 1;
   const bool whole = walks.their_count > 0 && walks.theirs[last] == outermost;
   bool agree = walks.our_count >= 4;
@@ -122,7 +123,7 @@ void compare_in_handler(int) {
   if (disagreed++ == 0) first_disagreement = walks;
 }
 
-/// From `begin` to `end` the processor stops after each instruction, with SIGTRAP.
+/// Between `begin` and `end` the processor traps after each instruction, with SIGTRAP.
 void begin_single_steps() {
   asm volatile("lea -128(%%rsp), %%rsp; pushf; orq $0x100, (%%rsp); popf; lea 128(%%rsp), %%rsp" : : : "cc", "memory");
 }
@@ -133,7 +134,7 @@ void end_single_steps() {
                : "cc", "memory");
 }
 
-// After each instruction of prologues, epilogues, stubs of the linkage table, and of what libc has in assembly.
+// Walks after each instruction of prologues, epilogues, linkage table stubs, and libc's assembly code.
 TEST_F(native_stack_test, wherever_a_signal_interrupts) {
   const handler_for handler(SIGTRAP, compare_in_handler, 0);
   interrupted = disagreed = 0;
@@ -145,16 +146,16 @@ TEST_F(native_stack_test, wherever_a_signal_interrupts) {
   comparing = true;
   for (const shape* shapes : {shapes_plain(), shapes_framed()}) {
     for (const shape* s = shapes; s->name != nullptr; ++s) {
-      // In the middle of a jump out of several frames libgcc's unwinder crashes.
+      // libgcc's unwinder crashes in the middle of a longjmp out of several frames.
       if (std::strcmp(s->name, "noreturn_calls") != 0) s->run([](void*) {}, nullptr);
     }
   }
   snprintf(text, sizeof text, "%f %d", number, interrupted);
   number = strtod(text, nullptr);
   free(strdup(text));
-  comparing = false;  // No table says what the next one does to the stack.
+  comparing = false;  // No table describes what the next call does to the stack.
   end_single_steps();
-  if (interrupted < 1000) GTEST_SKIP() << "this machine does not step through instructions";
+  if (interrupted < 1000) GTEST_SKIP() << "this machine does not single-step instructions";
   EXPECT_EQ(disagreed, 0) << "of " << interrupted << first_disagreement.list();
 }
 
@@ -196,7 +197,7 @@ TEST_F(native_stack_test, on_a_coroutines_stack_from_the_heap) {
   }).join();
 }
 
-// Stacks come and go at the same addresses, and the walk that ran last may have read further up than the next one may.
+// Stacks reuse the same addresses, and the previous walk may have read further up than the next one may.
 TEST_F(native_stack_test, on_coroutines_stacks_that_shrink) {
   char* const memory = static_cast<char*>(
       mmap(nullptr, std::size_t{1} << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -256,10 +257,10 @@ TEST_F(native_stack_test, another_library_in_the_place_of_one_that_is_gone) {
       EXPECT_EQ(walks.difference(), "") << s->name << " in library " << 1 + round % 2;
     }
   }
-  EXPECT_EQ(places[0], places[1]) << "the loader put them at different places: this test has shown nothing";
+  EXPECT_EQ(places[0], places[1]) << "the loader used different addresses: this test has shown nothing";
 }
 
-// Below glibc 2.35 nobody but the loader can be asked, and it is asked on a thread of the recorder's.
+// Below glibc 2.35 only the loader can be queried, which the recorder does on its own thread.
 TEST_F(native_stack_test, where_the_c_library_does_not_tell_of_modules_a_table_does) {
   capture::ask_c_library(false);
   ASSERT_TRUE(capture::start_native_stacks());
@@ -270,7 +271,7 @@ TEST_F(native_stack_test, where_the_c_library_does_not_tell_of_modules_a_table_d
     const loaded library(1);
     ASSERT_NE(library.handle, nullptr) << dlerror();
     library.shapes()[0].run(two_walks::visit, &walks);
-    EXPECT_LT(walks.our_count, walks.their_count) << "nobody has looked yet";
+    EXPECT_LT(walks.our_count, walks.their_count) << "the recorder has not queried the loader yet";
     capture::watch_native_modules();
     library.shapes()[0].run(two_walks::visit, &walks);
     EXPECT_EQ(walks.difference(), "");
@@ -279,7 +280,8 @@ TEST_F(native_stack_test, where_the_c_library_does_not_tell_of_modules_a_table_d
   capture::ask_c_library(true);
 }
 
-// Before anybody has looked, rules of the library that was there may be used: the stack may be wrong, and nothing else.
+// Before the recorder queries the loader again, rules of the previous library may be used: the stack may be wrong, but
+// nothing worse happens.
 TEST_F(native_stack_test, stale_rules_do_no_harm) {
   for (int round = 0; round < 6; ++round) {
     const loaded library(1 + round % 2);

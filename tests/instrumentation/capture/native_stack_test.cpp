@@ -1,4 +1,4 @@
-// Walks of ours against libgcc's, frame by frame, through code of every shape.
+// Compares our walks with libgcc's, frame by frame, through code of every shape.
 #include "instrumentation/capture/stacks/native_stack.hpp"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ namespace {
 
 void expect_equal_through(const shape* shapes) {
   for (const shape* s = shapes; s->name != nullptr; ++s) {
-    // The second walk has its rules from the cache.
+    // The second walk finds its rules in the cache.
     for (const char* time : {"first", "second"}) {
       two_walks walks;
       s->run(two_walks::visit, &walks);
@@ -49,7 +49,7 @@ TEST_F(native_stack_test, in_a_thread) {
 TEST_F(native_stack_test, several_threads_learn_at_the_same_time) {
   std::atomic<int> wrong{0};
   std::atomic<bool> stop{false};
-  std::thread forgetful([&] {
+  std::thread fork_wiped_state([&] {
     while (!stop) {
       capture::watch_native_modules();
       usleep(100);
@@ -69,11 +69,11 @@ TEST_F(native_stack_test, several_threads_learn_at_the_same_time) {
   }
   for (auto& t : threads) t.join();
   stop = true;
-  forgetful.join();
+  fork_wiped_state.join();
   EXPECT_EQ(wrong, 0);
 }
 
-/// Frames of two sizes, called from several places each: `path` says which, two bits a frame.
+/// Frames of two sizes, each called from several places. `path` selects them, two bits per frame.
 [[gnu::noinline]] int wander(std::uint64_t path, int depth, two_walks& walks);
 [[gnu::noinline]] int wander_with_room(std::uint64_t path, int depth, two_walks& walks) {
   char room[100];
@@ -99,12 +99,12 @@ int wander(std::uint64_t path, int depth, two_walks& walks) {
   }
 }
 
-// What is remembered of one walk must not be taken for the next one's where they part.
+// Cached frames of one walk must not be used for the next walk beyond the point where the stacks differ.
 TEST_F(native_stack_test, each_of_many_paths_has_its_own_stack) {
-  std::mt19937_64 random(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same every time.
+  std::mt19937_64 random(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): a fixed seed.
   std::uint64_t path = 0;
   for (int i = 0; i < 3000; ++i) {
-    // Mostly a step away from the last one, at any depth.
+    // Usually one step away from the last path, at any depth.
     path = random() % 8 == 0 ? random() : path ^ (std::uint64_t{1} << random() % 60);
     const int depth = random() % 16 == 0 ? 150 : static_cast<int>(1 + random() % 20);
     two_walks walks;
@@ -150,7 +150,7 @@ TEST_F(native_stack_test, leaves_errno_alone) {
   std::thread([] {
     errno = 815;
     two_walks walks;
-    walks.our_count = capture::native_frames(walks.ours.data(), most_frames, 0);
+    walks.our_count = capture::native_frames(walks.ours.data(), max_frames, 0);
     EXPECT_EQ(errno, 815);
   }).join();
   std::uint64_t out[8];
@@ -185,13 +185,13 @@ TEST_F(native_stack_test, a_forks_child_walks_too) {
 TEST_F(native_stack_test, deep_recursion_ends_at_the_limit) {
   two_walks walks;
   recurse(3000, walks);
-  EXPECT_EQ(walks.our_count, most_frames);
+  EXPECT_EQ(walks.our_count, max_frames);
   EXPECT_EQ(walks.difference(), "");
 }
 
 // ------------------------------------------------------------------------------------------------- code without tables
 
-// Pushes a frame pointer, says nothing of it to anybody, calls its first argument with its second.
+// Pushes a frame pointer without unwind information and calls its first argument with its second.
 asm(R"(
 .pushsection .text
 .type sluice_test_framed_without_tables, @function
@@ -261,7 +261,7 @@ TEST_F(native_stack_test, code_generated_at_run_time_is_passed_by_its_frame_poin
 
 // -------------------------------------------------------------------------------------------------- a smashed stack
 
-/// Walks while the return address and the saved frame pointer of the function that called it are wrong.
+/// Walks while the return address and the saved frame pointer of the calling function are wrong.
 struct vandal {
   std::uint64_t return_address, frame_pointer;
   frames walk{{}, 100, 0};
@@ -299,7 +299,7 @@ TEST_F(native_stack_test, a_smashed_stack_ends_the_walk) {
       vandal v{pc, bp};
       v.run();
       EXPECT_LE(v.walk.found.size(), 101U);
-      EXPECT_GE(v.walk.found.size(), 3U) << "what lies below the damage is told";
+      EXPECT_GE(v.walk.found.size(), 3U) << "frames below the damage are reported";
     }
   }
   std::thread([&] {

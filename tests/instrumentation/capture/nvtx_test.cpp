@@ -1,4 +1,4 @@
-// NVTX: ranges, marks and names of programs and libraries that know nothing of us.
+// NVTX: ranges, marks and names from programs and libraries that do not know about Sluice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,14 +66,14 @@ TEST_F(nvtx_test, what_never_ends_has_no_end) {
   EXPECT_EQ(one("never popped").end, unknown_time);
   EXPECT_EQ(one("never ended").end, unknown_time);
   EXPECT_NE(one("answer").end, unknown_time);
-  EXPECT_EQ(run_->ranges.size(), 9U) << "a pop of nothing, and the end of nobody's range, are nothing";
+  EXPECT_EQ(run_->ranges.size(), 9U) << "a pop without a range, and the end of an unknown range, are ignored";
 }
 
 TEST_F(nvtx_test, ranges_that_end_with_a_payload_end) {
   const recording run = record({.arguments = {"payloads"}, .program = "nvtx_program"});
   EXPECT_EQ(run.status, 0);
-  if (run.ranges.empty()) GTEST_SKIP() << "skipped: these headers of NVTX have no payloads";
-  ASSERT_EQ(run.ranges.size(), 3U) << "in the order of their ends";
+  if (run.ranges.empty()) GTEST_SKIP() << "skipped: these NVTX headers have no payloads";
+  ASSERT_EQ(run.ranges.size(), 3U) << "ordered by their ends";
   for (const host_range_event& each : run.ranges) {
     EXPECT_NE(each.end, unknown_time) << run.tables().text(each.name);
     EXPECT_EQ(run.tables().text(each.domain), "NCCL");
@@ -105,7 +105,7 @@ TEST(nvtx_without_cuda, is_recorded) {
   EXPECT_EQ(run.tables().processes.rows().size(), 1U);
 }
 
-// Ranges belong to a timeline: where none is recorded, NVTX costs what it costs alone.
+// Ranges are only part of timelines: in other modes, NVTX calls must have no extra cost.
 TEST(nvtx_in_memory_mode, is_left_alone) {
   const recording run = record({.arguments = {}, .mode = "memory", .program = "nvtx_program"});
   EXPECT_EQ(run.status, 0);

@@ -37,7 +37,7 @@ TEST_F(peer_copies, name_both_devices_and_both_blocks) {
   ASSERT_EQ(run_.status, 0);
   const transfer_event& out = copy_of(1001);
   EXPECT_EQ(out.direction, direction::p2p);
-  EXPECT_EQ(ordinal(out.peer), 0) << "where it came from";
+  EXPECT_EQ(ordinal(out.peer), 0) << "the source device";
   EXPECT_EQ(ordinal(out.device), 1);
   EXPECT_EQ(size_of(out.source_block), 1 * mib);
   EXPECT_EQ(size_of(out.destination_block), 2 * mib);

@@ -1,4 +1,4 @@
-// Children of every kind that Python programs make are recorded, each as a process of its own.
+// Records the child processes of every kind that Python programs create, each as its own process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,9 +22,9 @@ class children : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(children, are_each_a_process) {
-  if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 here";
+  if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 on this machine";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "Python cannot load libraries that a sanitizer has instrumented";
+  GTEST_SKIP() << "Python cannot load libraries built with a sanitizer";
 #endif
   const recording made = run(GetParam());
   EXPECT_EQ(made.status, 0);

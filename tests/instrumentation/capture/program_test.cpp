@@ -1,5 +1,5 @@
-// What a recording of journal_program (tests/device/journal/) says, against what the program says it did and what the GPU
-// reported when the journal was made.
+// Compares a recording of journal_program (tests/device/journal/) with the program's own ledger and with what the GPU
+// reported when the journal was recorded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using namespace trace;
 namespace layout = capture::layout;
 
-/// Count and bytes of the rows that `wanted`.
+/// The number and bytes of the rows that satisfy `wanted`.
 template <class Row>
 ledger_entry tally(const std::vector<Row>& rows, const std::function<bool(const Row&)>& wanted) {
   ledger_entry sum;
@@ -52,7 +52,7 @@ class program_test : public testing::Test {
       return a.kind == kind && a.layer == layer && (a.flags & registered) == 0;
     });
   }
-  /// What the journal's records of one kind say, by correlation id.
+  /// The journal's records of one kind, by correlation id.
   template <class Prefix>
   static std::multimap<std::uint32_t, Prefix> records(std::uint32_t kind) {
     std::multimap<std::uint32_t, Prefix> found;
@@ -130,7 +130,7 @@ TEST_F(program_test, the_failed_allocation_is_an_event) {
 TEST_F(program_test, only_the_leak_is_left) {
   std::set<block_id> freed;
   for (const free_event& f : run_->frees) {
-    EXPECT_NE(f.block, block_id::none) << "a free of nothing at " << std::hex << f.address;
+    EXPECT_NE(f.block, block_id::none) << "a free without a block at " << std::hex << f.address;
     freed.insert(f.block);
   }
   std::vector<std::uint64_t> left;
@@ -156,7 +156,7 @@ TEST_F(program_test, copies_are_those_the_program_made) {
     return tally<transfer_event>(run_->transfers,
                                  [=](const transfer_event& t) { return t.direction == d && t.destination_kind == to; });
   };
-  // CUPTI 13 tells a batch of copies as one record.
+  // CUPTI 13 reports a batch of copies as one record.
   ledger_entry to_device = ledger_["copy_h2d"];
   to_device.count += ledger_["graph_copy_h2d"].count + 1;
   to_device.bytes += ledger_["graph_copy_h2d"].bytes + ledger_["batch_copy_h2d"].bytes;
@@ -184,7 +184,7 @@ TEST_F(program_test, each_copy_took_as_long_as_the_gpu_said) {
 TEST_F(program_test, copies_know_their_addresses_and_blocks) {
   for (const transfer_event& t : run_->transfers) {
     if (t.graph_node != 0) continue;  // The launch has no addresses.
-    if (t.copies > 1) continue;       // Its parts have.
+    if (t.copies > 1) continue;       // Its parts have addresses.
     EXPECT_NE(t.source_address, 0U);
     EXPECT_NE(t.destination_address, 0U);
     EXPECT_NE(t.call, event_id::none);
@@ -252,7 +252,7 @@ TEST_F(program_test, migrations_carry_the_bytes_that_moved) {
     if (m.counter_kind == 2) said[direction::d2h] += m.value;
   }
   EXPECT_EQ(moved, said);
-  EXPECT_EQ(moved[direction::h2d], ledger_["managed_alloc"].bytes) << "the host had written all of it";
+  EXPECT_EQ(moved[direction::h2d], ledger_["managed_alloc"].bytes) << "the host had written all of the memory";
 }
 
 TEST_F(program_test, faults_of_managed_memory_are_counted) {
@@ -265,7 +265,7 @@ TEST_F(program_test, faults_of_managed_memory_are_counted) {
     const counter_row* counter = run_->tables().counters.find(c.counter);
     ASSERT_NE(counter, nullptr);
     double& total = counted[std::string(run_->tables().text(counter->name))];
-    EXPECT_GT(c.value, total) << "it counts up";
+    EXPECT_GT(c.value, total) << "the total increases";
     total = c.value;
   });
   ASSERT_TRUE(read.has_value());
@@ -292,7 +292,7 @@ TEST_F(program_test, a_batch_of_copies_says_how_many_it_is) {
   EXPECT_EQ(bytes, batch->bytes);
   EXPECT_TRUE(std::any_of(run_->transfers.begin(), run_->transfers.end(), [](const transfer_event& t) {
     return t.channel != 0;
-  })) << "CUPTI says which engine copied";
+  })) << "CUPTI reports the copy engine";
 }
 
 TEST_F(program_test, the_device_is_named_with_its_link) {
@@ -304,7 +304,7 @@ TEST_F(program_test, the_device_is_named_with_its_link) {
   EXPECT_NE(device.uuid_high | device.uuid_low, 0U);
   EXPECT_EQ(device.link_generation, 5U);
   EXPECT_EQ(device.link_width, 16U);
-  // 32 GT/s on 16 lanes, 128 of 130 bits are data.
+  // 32 GT/s on 16 lanes; 128 of 130 bits are data.
   EXPECT_NEAR(static_cast<double>(device.link_peak), 63.0e9, 0.1e9);
   EXPECT_EQ(device.compute_major, 9U);
 }
@@ -322,7 +322,7 @@ TEST_F(program_test, device_memory_is_sampled_and_our_share_of_it_named) {
     EXPECT_EQ(m.source, provenance::sampled);
     EXPECT_GT(m.total, 0U);
     EXPECT_LE(m.free, m.total);
-    EXPECT_EQ(m.recorder, 3U * (3'200'000U + 1'000'000U)) << "the buffers that CUPTI says it allocates at the start";
+    EXPECT_EQ(m.recorder, 3U * (3'200'000U + 1'000'000U)) << "the buffers that CUPTI reports at the start";
     EXPECT_NE(m.device, device_id::none);
   }
 }
@@ -336,7 +336,7 @@ TEST(graphs, as_a_whole_a_launch_is_one_interval) {
   EXPECT_EQ(run.graph_launches.size(), ledger["graph_launch"].count);
   for (const graph_launch_event& g : run.graph_launches) EXPECT_GT(g.end, g.time);
   EXPECT_EQ(run.kernels.size(), ledger["kernel"].count);
-  EXPECT_TRUE(run.says("--graphs node")) << "what is not listed must be said";
+  EXPECT_TRUE(run.says("--graphs node")) << "missing detail must be reported";
 }
 
 TEST(py_torch, a_trainings_kernels_copies_and_segments_are_there) {

@@ -1,4 +1,4 @@
-// Python's frames, walked raw in the interpreters that this machine has, against what Python says itself; and recordings of
+// Compares raw walks of Python frames, in the interpreters on this machine, with Python's own results; and records
 // Python programs on the fake driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using namespace trace;
 const std::string folder = std::string(SLUICE_SOURCE_DIR) + "/tests/instrumentation/capture/python/";
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // Such a library does not load into a program that is not.
+constexpr bool sanitized = true;  // A sanitized library does not load into a program without the sanitizer.
 #else
 constexpr bool sanitized = false;
 #endif
@@ -51,7 +51,8 @@ std::string version_of(int which) {
   return "3." + std::to_string(which % without_gil) + (which >= without_gil ? "t" : "");
 }
 
-/// What an interpreter says of itself: its path, its version, whether it is without the GIL. Each is asked once: to start one takes long.
+/// The path and version of an interpreter, and whether it runs without the GIL. Each interpreter is queried once,
+/// because starting it is slow.
 const outcome& said_by(const std::string& candidate) {
   static std::map<std::string, outcome> asked;
   const auto found = asked.find(candidate);
@@ -62,7 +63,7 @@ const outcome& said_by(const std::string& candidate) {
                        "int(sysconfig.get_config_var(\"Py_GIL_DISABLED\") or 0))'");
 }
 
-/// An interpreter of this Python with ctypes, on PATH or of pyenv; empty if there is none.
+/// An interpreter of this Python version with ctypes, from PATH or pyenv; empty if there is none.
 std::string interpreter(int which) {
   const int minor = which % without_gil;
   const std::string version = "3." + std::to_string(minor);
@@ -92,7 +93,7 @@ std::string interpreter(int which) {
 class Python : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    if (sanitized) GTEST_SKIP() << "skipped: a sanitized library does not load into an interpreter that is not";
+    if (sanitized) GTEST_SKIP() << "skipped: a sanitized library does not load into a plain interpreter";
     python_ = interpreter(GetParam());
     if (python_.empty()) GTEST_SKIP() << "skipped: no Python " << version_of(GetParam());
   }
@@ -121,12 +122,12 @@ INSTANTIATE_TEST_SUITE_P(each, unknown_python, testing::Values(6, 7, 15), name_o
 TEST_P(unknown_python, is_left_alone_and_said_to_be) {
   const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
   EXPECT_EQ(checked.status, 100) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr("Python 3." + std::to_string(GetParam()) + " is not known"));
+  EXPECT_THAT(checked.output, testing::HasSubstr("Python 3." + std::to_string(GetParam()) + " is not supported"));
 }
 
 // --- recordings -----------------------------------------------------------------------------------------------------------
 
-/// What a frame of this function is called: from 3.11 on by its qualified name.
+/// The name under which a function's frame is recorded: its qualified name from Python 3.11 on.
 std::string called(int version, std::string_view qualified) {
   if (version % without_gil >= 11) return std::string(qualified);
   return std::string(qualified.substr(qualified.rfind('.') + 1));
@@ -143,7 +144,7 @@ std::string line_with(const std::string& comment) {
   return "no such line: " + comment;
 }
 
-/// "function file:line" of each frame of the program's own, innermost first.
+/// "function file:line" of each frame of the program itself, innermost first.
 std::vector<std::string> lines(const recording& run, stack_id id) {
   std::vector<std::string> found;
   for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
@@ -158,7 +159,7 @@ std::vector<std::string> lines(const recording& run, stack_id id) {
   return found;
 }
 
-/// Without the call in the module's last line.
+/// The frames `expected`, and below them the frame of the call in the module's last line.
 std::vector<std::string> under_train(std::vector<std::string> expected) {
   expected.push_back("<module> " + line_with("start"));
   return expected;
@@ -237,7 +238,7 @@ TEST_P(known_python, tensors_name_their_lines_and_nobody_waits_for_the_python_lo
       << blocks[1024] << " blocks at the same time, " << run.losses.size() << " losses";
 }
 
-/// Frames that are no file's, by their name, and the program's own Python lines.
+/// Frames without a source file by name, and the program's own Python lines.
 std::vector<std::string> names(const recording& run, stack_id id) {
   std::vector<std::string> found;
   for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
@@ -286,7 +287,7 @@ TEST_P(known_python, a_backward_pass_on_a_thread_without_python_names_the_forwar
               ElementsAreArray(under({"torch::autograd::generated::ViewBackward0", whose_call, go_back}, first)));
   EXPECT_THAT(stacks.at(768), ElementsAreArray(under({"torch::autograd::AccumulateGrad", whose_call, go_back}, first)));
   EXPECT_THAT(stacks.at(6 * 65536), ElementsAre(multiplied, whose_forward, multiplication, further))
-      << "of a thread of the program";
+      << "by a thread of the program";
   EXPECT_THAT(stacks.at(6 << 20), ElementsAreArray(under({multiplied, whose_forward, multiplication, further},
                                                          {"backward " + line_with("the last"), first.back()})));
 }
@@ -297,7 +298,7 @@ TEST_P(known_python, a_backward_pass_that_no_python_asked_for_names_its_nodes_an
   const auto stacks = tensors_by_size(run);
   EXPECT_THAT(stacks.at(48 << 20), ElementsAre(multiplied));
   EXPECT_THAT(stacks.at(12 << 20), ElementsAre("torch::autograd::AccumulateGrad"));
-  EXPECT_THAT(stacks.at(112 << 20), testing::IsEmpty()) << "the thread has called backward(), and is done with it";
+  EXPECT_THAT(stacks.at(112 << 20), testing::IsEmpty()) << "the thread's backward() call has ended";
 }
 
 TEST_P(known_python, a_backward_pass_on_a_thread_without_python_goes_on_from_the_native_frames) {
@@ -327,7 +328,7 @@ std::vector<std::string> native_files(const recording& run, stack_id id) {
   return found;
 }
 
-// The program calls the driver by ctypes; its stand-in for PyTorch's allocator is a library of its own.
+// The program calls the driver through ctypes; its stand-in for PyTorch's allocator is a separate library.
 TEST_P(known_python, an_allocation_of_the_driver_says_which_library_asked_for_it) {
   const recording run = record_program(python_, {"tensors"}, {}, true);
   ASSERT_EQ(run.status, 0);
@@ -335,7 +336,7 @@ TEST_P(known_python, an_allocation_of_the_driver_says_which_library_asked_for_it
   for (const alloc_event& a : run.allocs) {
     const std::vector<std::string> files = native_files(run, a.stack);
     if (a.layer == layer::framework) {
-      EXPECT_THAT(files, testing::IsEmpty()) << "costs its blocks nothing";
+      EXPECT_THAT(files, testing::IsEmpty()) << "adds nothing to its blocks";
     } else {
       EXPECT_THAT(files, testing::ElementsAre("libc10_cuda"));
       EXPECT_THAT(lines(run, a.stack), Not(testing::IsEmpty()));
@@ -353,7 +354,8 @@ TEST_P(known_python, without_stacks_there_are_none) {
   EXPECT_TRUE(run.tables().stacks.rows().empty());
 }
 
-/// Each frame: of the program's own Python the function, of other Python "python", of C the file's name without its version.
+/// Each frame: the function for the program's own Python, "python" for other Python, the file's name without its
+/// version for C.
 std::vector<std::string> who(const recording& run, stack_id id) {
   std::vector<std::string> found;
   for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
@@ -382,11 +384,11 @@ TEST_P(known_python, with_all_stacks_python_stands_between_the_c_that_it_calls_a
   const auto last = std::find(frames.begin(), frames.end(), "<module>");
   ASSERT_NE(first, frames.end()) << testing::PrintToString(frames);
   ASSERT_NE(last, frames.end()) << testing::PrintToString(frames);
-  // The fake driver is called by ctypes, by way of libffi; what is ours is left out.
+  // The fake driver is called through ctypes and libffi; the recorder's own frames are omitted.
   EXPECT_EQ(frames.front(), "libcuda") << testing::PrintToString(frames);
   EXPECT_THAT(std::vector(frames.begin(), first), AllOf(Contains("_ctypes"), Contains("libffi")));
   EXPECT_THAT(frames, Each(Not("libsluice_capture")));
-  // Between the Python frames there is nothing but what calls Python from C; before 3.11 that is each call.
+  // Between Python frames there are only the frames that call Python from C; before 3.11 each call has some.
   std::vector<std::string> between;
   for (auto at = first; at != last; ++at) {
     if (at->starts_with("libpython") || at->starts_with("python")) continue;

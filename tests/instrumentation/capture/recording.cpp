@@ -19,7 +19,8 @@ using namespace trace;
 
 const std::string fake_dir = SLUICE_FAKE_DIR;
 
-/// Runs the program with `extra` in its environment; the recorder's own variables of this process are left out.
+/// Runs the program with `extra` in its environment, but without variables that a recorder of this process may have
+/// set.
 int run(const run_options& options, const std::map<std::string, std::string>& extra) {
   std::vector<std::string> words{(fs::path(fake_dir) / options.program).string()};
   for (const std::string& word : options.arguments) {
@@ -28,7 +29,7 @@ int run(const run_options& options, const std::map<std::string, std::string>& ex
   }
   std::map<std::string, std::string> variables = options.variables;
   variables.insert(extra.begin(), extra.end());
-  // Under a sanitizer dlopen does not look where the program's own RUNPATH says.
+  // Under a sanitizer, dlopen ignores the program's own RUNPATH.
   variables.emplace("LD_LIBRARY_PATH", fake_dir);
   variables.emplace("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0:verify_asan_link_order=0");
   variables.emplace("TSAN_OPTIONS", "die_after_fork=0");
@@ -105,7 +106,7 @@ recording record(const run_options& options) {
   static int number = 0;
   const fs::path path = fs::path(testing::TempDir()) /
                         ("capture-" + std::to_string(getpid()) + "-" + std::to_string(++number) + ".sluice");
-  auto session = collector::session::start(path.string());
+  auto session = writer::session::start(path.string());
   if (!session) {
     ADD_FAILURE() << session.error().to_string();
     return r;
@@ -157,7 +158,7 @@ recording record(const run_options& options) {
   std::vector<message_event> messages;
   collect(*r.snapshot, messages);
   for (const message_event& m : messages) r.messages.emplace_back(r.tables().text(m.text));
-  fs::remove(path);  // The open file lives on.
+  fs::remove(path);  // The open file stays readable.
   return r;
 }
 

@@ -12,18 +12,18 @@
 namespace sluice::test {
 
 struct run_options {
-  std::vector<std::string> arguments;  ///< Of fake_cuda_program, the journal's name first ("program").
+  std::vector<std::string> arguments;  ///< Arguments of fake_cuda_program; the first is the journal's name ("program").
   std::map<std::string, std::string> variables = {};
   std::string graphs = "node";                ///< SLUICE_GRAPHS
   std::string mode = "timeline";              ///< SLUICE_MODE
-  std::string program = "fake_cuda_program";  ///< Beside the fakes, or by its whole path.
-  bool preload = false;                       ///< The capture library is in LD_PRELOAD too, as `sluice record` has it.
+  std::string program = "fake_cuda_program";  ///< A name in the folder of the fakes, or a full path.
+  bool preload = false;                       ///< Also put the capture library in LD_PRELOAD, as `sluice record` does.
 };
 
-/// All rows of a recording that the tests look at.
+/// All rows of a recording that the tests check.
 struct recording {
-  int status = -1;  ///< As a shell has it: 128 + n for signal n.
-  collector::session_summary summary;
+  int status = -1;  ///< As in a shell: 128 + n for signal n.
+  writer::session_summary summary;
   std::shared_ptr<trace::file> file;
   std::vector<trace::alloc_event> allocs;
   std::vector<trace::free_event> frees;
@@ -52,22 +52,23 @@ struct recording {
   std::vector<std::string> messages;
 
   [[nodiscard]] const trace::tables& tables() const { return snapshot->tables(); }
-  [[nodiscard]] bool says(const std::string& text) const;  ///< Some message holds `text`.
+  [[nodiscard]] bool says(const std::string& text) const;  ///< True if some message contains `text`.
   std::shared_ptr<const trace::snapshot> snapshot;
 };
 
-/// How the capture library hears of the program's calls: from CUPTI, or preloaded, in memory mode, through functions of its own.
+/// How the capture library observes the program's calls: through CUPTI's callbacks, or (preloaded, in memory mode)
+/// through its own versions of the driver's functions.
 enum class route { callbacks, entry_points };
 std::ostream& operator<<(std::ostream& out, route way);
-/// Records by this way, and checks that it was this one.
+/// Records the program by this route, and checks that the route was used.
 [[nodiscard]] recording record_by(route way, run_options options);
 
-/// Runs the program without a recorder. Returns its status.
+/// Runs the program without a recorder. Returns its exit status.
 [[nodiscard]] int run_bare(const run_options& options);
-/// Records it. Fails the calling test if the recording cannot be made or read.
+/// Records the program. Fails the calling test if the recording cannot be made or read.
 [[nodiscard]] recording record(const run_options& options);
 
-/// The journal's path; the ledger of what the journalled program says it did: name -> {count, bytes}.
+/// The journal's path. Its ledger lists the actions that the journaled program counted itself: name -> {count, bytes}.
 [[nodiscard]] std::string journal_path(const std::string& name);
 struct ledger_entry {
   std::uint64_t count = 0, bytes = 0;

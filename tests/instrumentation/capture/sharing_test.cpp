@@ -1,4 +1,5 @@
-// Memory that one process has and another owns, through the real capture library: an imported block leads to its owner's.
+// Memory that one process uses and another owns, through the real capture library: an imported block links to its
+// owner's block.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(by, sharing_test, testing::Values(route::callbacks, rou
 
 struct import {
   alloc_event here;
-  const alloc_event* owner = nullptr;  ///< Null: not known.
+  const alloc_event* owner = nullptr;  ///< Null if the owner is unknown.
   provenance source = provenance::exact;
 };
 std::vector<import> imports_of(const recording& run) {
@@ -49,20 +50,20 @@ std::vector<import> imports_of(const recording& run) {
   }
   return all;
 }
-/// As `sluice report` has it.
-std::vector<analysis::imported_memory> reported(const recording& run) {
-  analysis::growing_index index;
+/// Imported memory as `sluice report` lists it.
+std::vector<index::imported_memory> reported(const recording& run) {
+  index::growing_index index;
   while (!index.absorb(*run.snapshot, 16)) {
   }
-  analysis::imported_memory_builder all(index.import_owners());
-  all.add(index.memory(), analysis::all_time, analysis::time_range_of(*run.snapshot));
-  return all.figures(index.import_owners());
+  index::imported_memory_builder all(index.import_owners());
+  all.add(index.memory(), all_time, index::time_range_of(*run.snapshot));
+  return all.metrics(index.import_owners());
 }
 
 TEST_P(sharing_test, a_block_that_is_opened_by_its_handle_leads_to_its_owners) {
   const recording run = share("blocks");
   const std::vector<import> all = imports_of(run);
-  ASSERT_EQ(all.size(), 2U) << "what is opened twice is one block";
+  ASSERT_EQ(all.size(), 2U) << "a block opened twice is recorded once";
   for (const import& had : all) {
     ASSERT_NE(had.owner, nullptr);
     EXPECT_NE(had.owner->process, had.here.process);
@@ -70,12 +71,12 @@ TEST_P(sharing_test, a_block_that_is_opened_by_its_handle_leads_to_its_owners) {
     EXPECT_EQ(had.owner->flags & ipc_import, 0U);
     EXPECT_EQ(had.source, provenance::exact);
   }
-  const auto figures = reported(run);
-  ASSERT_EQ(figures.size(), 1U);
-  EXPECT_EQ(figures[0].owner, all[0].owner->process);
-  EXPECT_EQ(figures[0].process, all[0].here.process);
-  EXPECT_EQ(figures[0].blocks, 2U);
-  EXPECT_EQ(figures[0].bytes, 3 * mib);
+  const auto metrics = reported(run);
+  ASSERT_EQ(metrics.size(), 1U);
+  EXPECT_EQ(metrics[0].owner, all[0].owner->process);
+  EXPECT_EQ(metrics[0].process, all[0].here.process);
+  EXPECT_EQ(metrics[0].blocks, 2U);
+  EXPECT_EQ(metrics[0].bytes, 3 * mib);
 }
 
 TEST_P(sharing_test, a_block_of_a_process_that_nobody_recorded_has_no_owner) {
@@ -83,13 +84,14 @@ TEST_P(sharing_test, a_block_of_a_process_that_nobody_recorded_has_no_owner) {
   const std::vector<import> all = imports_of(run);
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].owner, nullptr);
-  const auto figures = reported(run);
-  ASSERT_EQ(figures.size(), 1U);
-  EXPECT_EQ(figures[0].owner, process_id::none);
-  EXPECT_EQ(figures[0].bytes, 3 * mib);
+  const auto metrics = reported(run);
+  ASSERT_EQ(metrics.size(), 1U);
+  EXPECT_EQ(metrics[0].owner, process_id::none);
+  EXPECT_EQ(metrics[0].bytes, 3 * mib);
 }
 
-// The descriptors are opens of one device file, sent in another order than they were made, and closed by their owner.
+// The descriptors are open files of the same device file. They are sent in a different order than they were created,
+// and their owner closes them.
 TEST_P(sharing_test, physical_memory_had_by_descriptor_leads_to_its_owners) {
   const recording run = share("physical");
   const std::vector<import> all = imports_of(run);
@@ -104,14 +106,14 @@ TEST_P(sharing_test, physical_memory_had_by_descriptor_leads_to_its_owners) {
     EXPECT_NE(had.owner->process, had.here.process);
   }
   EXPECT_EQ(known, 2U);
-  EXPECT_EQ(all[2].owner, nullptr) << "its descriptor came from nowhere";
-  const auto figures = reported(run);
-  ASSERT_EQ(figures.size(), 2U);
-  EXPECT_EQ(figures[0].bytes, 10 * mib) << "the owner says how large they are";
-  EXPECT_EQ(figures[1].owner, process_id::none);
+  EXPECT_EQ(all[2].owner, nullptr) << "its descriptor has no known origin";
+  const auto metrics = reported(run);
+  ASSERT_EQ(metrics.size(), 2U);
+  EXPECT_EQ(metrics[0].bytes, 10 * mib) << "sizes come from the owner";
+  EXPECT_EQ(metrics[1].owner, process_id::none);
 }
 
-// Both pointers' data are the same: only which pool they are of tells them apart.
+// Both exported pointers contain the same data: only their pools distinguish them.
 TEST_P(sharing_test, a_block_of_a_pool_leads_to_its_owners_in_that_pool) {
   const recording run = share("pools");
   const std::vector<import> all = imports_of(run);

@@ -1,5 +1,5 @@
-// PyTorch's allocator, recorded in a program that nobody changed: each block once, inside its segment, and the totals are those
-// that PyTorch keeps.
+// PyTorch's allocator, recorded in an unchanged program: each block appears once, inside its segment, and the totals
+// match PyTorch's.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 #include <map>
 #include <set>
 
-#include "core/figures/report.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/metrics/report.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {
@@ -20,7 +20,7 @@ namespace {
 using namespace trace;
 namespace fs = std::filesystem;
 
-/// What fake_torch_program says it did.
+/// The ledger that fake_torch_program writes.
 struct torch_ledger {
   struct block {
     std::uint64_t address = 0, bytes = 0;
@@ -28,7 +28,7 @@ struct torch_ledger {
   };
   std::vector<block> blocks;
   std::uint64_t allocated = 0, reserved = 0;
-  std::int64_t told_usage = 0, told_failures = 0;
+  std::int64_t reported_usage = 0, reported_failures = 0;
   std::size_t frees = 0;
 };
 
@@ -50,7 +50,7 @@ torch_ledger read(const fs::path& path) {
     } else if (what == "totals") {
       in >> l.allocated >> l.reserved;
     } else if (what == "real") {
-      in >> l.told_usage >> l.told_failures;
+      in >> l.reported_usage >> l.reported_failures;
     }
   }
   return l;
@@ -96,7 +96,7 @@ std::multiset<std::pair<std::uint64_t, std::uint64_t>> places(const torch_ledger
   return all;
 }
 
-/// Bytes of the framework's layer live at the end.
+/// Bytes of the framework layer that are live at the end.
 std::uint64_t held_at_end(const recording& run) {
   std::map<block_id, std::uint64_t> live;
   for (const alloc_event& a : blocks_of(run, layer::framework)) live[a.block] = a.bytes;
@@ -161,7 +161,7 @@ TEST_P(torch_test, totals_are_those_that_py_torch_keeps) {
   EXPECT_EQ(last_of(run, "PyTorch reserved"), static_cast<double>(said.reserved));
 }
 
-// Each statement of PyTorch's is the sum of the blocks at that moment.
+// Each total that PyTorch reports is the sum of the blocks that are live at that moment.
 TEST_P(torch_test, its_own_counter_agrees_with_the_blocks_at_each_of_its_values) {
   const auto [run, said] = record_torch(GetParam());
   std::size_t compared = 0;
@@ -184,15 +184,15 @@ TEST_P(torch_test, its_own_counter_agrees_with_the_blocks_at_each_of_its_values)
 
 TEST_P(torch_test, its_own_function_is_called_exactly_as_often_as_without_us) {
   const auto [run, said] = record_torch(GetParam());
-  const auto told = static_cast<std::int64_t>(said.blocks.size() + said.frees);
-  EXPECT_EQ(said.told_usage, told);
-  EXPECT_EQ(said.told_failures, 0);
+  const auto reported = static_cast<std::int64_t>(said.blocks.size() + said.frees);
+  EXPECT_EQ(said.reported_usage, reported);
+  EXPECT_EQ(said.reported_failures, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(allocator, torch_test, testing::Values("native", "expandable", "threads", "fork"),
                          [](const auto& p) { return p.param; });
 
-// Every block is in the ring before the program goes on.
+// Every block is in the ring before the program continues.
 TEST(torch_killed, all_blocks_are_there) {
   const auto [run, said] = record_torch("killed");
   EXPECT_EQ(places(blocks_of(run, layer::framework)), places(said));
@@ -218,21 +218,21 @@ TEST(torch_out_of_memory, is_a_failed_allocation_of_the_framework) {
     return f.layer == layer::framework && f.bytes == std::uint64_t{1} << 50;
   });
   EXPECT_EQ(failed, 1);
-  EXPECT_EQ(said.told_failures, 1);
+  EXPECT_EQ(said.reported_failures, 1);
 }
 
-/// What a report says of failed allocations.
-analysis::report report_of(const recording& run) {
-  analysis::growing_index all;
+/// The report on a recording, for its findings about failed allocations.
+metrics::report report_of(const recording& run) {
+  index::growing_index all;
   while (!all.absorb(*run.snapshot, 1)) {
   }
-  return analysis::make_report(all, *run.snapshot);
+  return metrics::make_report(all, *run.snapshot);
 }
 
 TEST(torch_out_of_memory, counts_once_and_is_no_retry) {
   const auto [run, said] = record_torch("out-of-memory");
-  ASSERT_EQ(run.failed.size(), 3U) << "two of the driver, one of PyTorch";
-  const analysis::report all = report_of(run);
+  ASSERT_EQ(run.failed.size(), 3U) << "two by the driver, one by PyTorch";
+  const metrics::report all = report_of(run);
   EXPECT_EQ(all.whole.failed_allocations, 1U);
   EXPECT_EQ(all.retries.count, 0U);
   EXPECT_EQ(all.retries.reported_again, 2U);
@@ -241,7 +241,7 @@ TEST(torch_out_of_memory, counts_once_and_is_no_retry) {
 TEST(torch_retry, is_no_failed_allocation) {
   const auto [run, said] = record_torch("retry");
   ASSERT_EQ(run.failed.size(), 1U);
-  const analysis::report all = report_of(run);
+  const metrics::report all = report_of(run);
   EXPECT_EQ(all.whole.failed_allocations, 0U);
   EXPECT_EQ(all.retries.count, 1U);
   EXPECT_GT(all.retries.total, 0);
@@ -253,13 +253,13 @@ TEST(torch_without_preload, records_what_the_driver_sees) {
   const auto [run, said] = record_torch("native", false);
   EXPECT_TRUE(blocks_of(run, layer::framework).empty());
   EXPECT_FALSE(blocks_of(run, layer::driver).empty());
-  EXPECT_EQ(said.told_usage, static_cast<std::int64_t>(said.blocks.size() + said.frees));
+  EXPECT_EQ(said.reported_usage, static_cast<std::int64_t>(said.blocks.size() + said.frees));
 }
 
-// What says nothing is not there: a loader's worker, a program that only has host tensors.
+// Processes that report nothing are not in the recording: a loader's worker, a program with host tensors only.
 TEST(preloaded, a_process_with_nothing_to_say_is_in_no_recording) {
   const auto [run, said] = record_torch("host");
-  EXPECT_EQ(said.told_usage, 1) << "the host tensor's report went on to PyTorch";
+  EXPECT_EQ(said.reported_usage, 1) << "the host tensor's report was forwarded to PyTorch";
   EXPECT_EQ(run.tables().processes.rows().size(), 0U);
   const auto [forked, none] = record_torch("fork");
   EXPECT_EQ(forked.tables().processes.rows().size(), 1U);

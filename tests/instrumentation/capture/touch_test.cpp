@@ -1,4 +1,5 @@
-// Which blocks launches name, in recordings of fake_launches (fake/fake_launches.cpp), which knows what it gave each kernel.
+// The blocks that launches touch, in recordings of fake_launches (fake/fake_launches.cpp), a program whose kernels'
+// arguments are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ recording record_launches(const std::string& which, const std::string& mode, con
 
 const auto ways = testing::Values(route::callbacks, route::entry_points);
 
-/// Of suites that are the same whatever way calls are heard of.
+/// Fixture for tests that have the same results whether calls are intercepted or reported by CUPTI.
 class EachWay : public testing::TestWithParam<route> {
  protected:
   static recording record_launches(const std::string& which) {
@@ -31,7 +32,7 @@ class EachWay : public testing::TestWithParam<route> {
   }
 };
 
-/// Sizes of the blocks that the launches of `kernel` named, in the order of the rows.
+/// Sizes of the blocks that the launches of `kernel` named, in row order.
 std::vector<std::uint64_t> touched_by(const recording& run, const std::string& kernel) {
   std::map<block_id, std::uint64_t> sizes;
   for (const alloc_event& a : run.allocs) sizes[a.block] = a.bytes;
@@ -99,7 +100,7 @@ TEST_P(touches_test, know_their_stream_thread_and_call) {
 
 TEST_P(touches_test, in_memory_mode_there_is_nothing_else_of_a_launch_that_worked) {
   EXPECT_THAT(run_->kernels, IsEmpty());
-  ASSERT_EQ(run_->calls.size(), 1U) << "the one that failed";
+  ASSERT_EQ(run_->calls.size(), 1U) << "the failed launch";
   EXPECT_EQ(run_->calls[0].status, 1);
   ASSERT_EQ(run_->tables().processes.rows().size(), 1U);
   EXPECT_EQ(run_->tables().processes.rows()[0].mode, recording_mode::memory);
@@ -122,7 +123,7 @@ TEST(touches_and_kernels, are_joined_by_their_call_in_timeline_mode) {
   EXPECT_EQ(run.tables().processes.rows()[0].mode, recording_mode::timeline);
   std::map<std::uint64_t, string_id> kernels;
   for (const kernel_event& k : run.kernels) kernels[k.correlation] = k.name;
-  EXPECT_EQ(kernels.size(), 11U) << "twelve launches, of which one failed";
+  EXPECT_EQ(kernels.size(), 11U) << "twelve launches, one of which failed";
   for (const touch_event& t : run.touches) {
     if (run.tables().text(t.name) == "failing") continue;
     ASSERT_TRUE(kernels.contains(t.correlation));
@@ -152,7 +153,7 @@ TEST_P(touches_under_capture, belong_to_the_graph_and_its_launches_repeat_them) 
   ASSERT_EQ(first.size(), 1U);
   EXPECT_NE(*first.begin(), graph_id::none);
   EXPECT_EQ(graphs_of(run, "cuMemcpyHtoDAsync"), first);
-  EXPECT_NE(graphs_of(run, "second"), first) << "another graph, whatever its handle";
+  EXPECT_NE(graphs_of(run, "second"), first) << "another graph, even with the same handle";
   std::map<graph_id, int> launches;
   for (const graph_launch_event& g : run.graph_launches) ++launches[g.graph];
   EXPECT_EQ(launches[*first.begin()], 3);
@@ -163,7 +164,7 @@ TEST_P(touches_under_capture, belong_to_the_graph_and_its_launches_repeat_them) 
       << "the captured kernel and the captured copy";
 }
 
-// With nodes traced one by one, the device tells of no launch: the call does.
+// If nodes are traced one by one, the device reports no launch; the launch comes from the call.
 TEST(touches_node_by_node, are_repeated_by_launches_that_only_the_call_tells_of) {
   const recording run = record_launches("capture", "timeline", "node");
   std::map<graph_id, int> launches;

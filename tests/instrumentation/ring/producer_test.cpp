@@ -27,7 +27,7 @@
 #define SKIP_UNDER_THREAD_SANITIZER() static_cast<void>(0)
 #endif
 
-namespace sluice::collector {
+namespace sluice::ring {
 namespace {
 
 using namespace trace;
@@ -42,7 +42,7 @@ void mark(const char* name, std::int64_t step) {
   emit(marker);
 }
 
-/// Emits whatever the drop: waits for the reader.
+/// Emits a mark without drops: if the ring is full, waits for the reader.
 void mark_surely(const char* name, std::int64_t step) {
   marker_record marker{};
   do {
@@ -52,7 +52,7 @@ void mark_surely(const char* name, std::int64_t step) {
   } while (!emit(marker) && active());
 }
 
-std::vector<std::int64_t> steps(const recorded& trace, const std::string& name) {
+std::vector<std::int64_t> steps(const writer::recorded& trace, const std::string& name) {
   std::vector<std::int64_t> found;
   for (const marker_event& m : trace.all<marker_event>()) {
     if (trace.text(m.name) == name) found.push_back(m.step);
@@ -74,14 +74,14 @@ int in_child(Body&& body) {
 }
 
 TEST(producer, records_what_a_thread_emits) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   EXPECT_TRUE(active());
   for (int i = 0; i < 10; ++i) mark("tick", i);
   stop();
   EXPECT_FALSE(active());
   mark("too late", 1);
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(steps(trace, "tick"), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_TRUE(steps(trace, "too late").empty());
   EXPECT_TRUE(trace.snapshot().complete());
@@ -101,12 +101,12 @@ TEST(producer, records_nothing_when_nobody_listens) {
 }
 
 TEST(producer, reads_its_socket_from_the_environment_and_asks_once) {
-  recording r;
+  writer::recording r;
   const int status = in_child([&] {
     unsetenv(socket_variable);
     if (start()) _exit(1);
     setenv(socket_variable, r.socket(), 1);
-    if (start()) _exit(2);  // Once and for all.
+    if (start()) _exit(2);  // Can be started only once per process.
   });
   EXPECT_EQ(status, 0);
   const int recorded_child = in_child([&] {
@@ -119,7 +119,7 @@ TEST(producer, reads_its_socket_from_the_environment_and_asks_once) {
 }
 
 TEST(producer, times_are_on_the_clock_of_the_trace) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   const std::uint64_t before = monotonic_now();
   marker_record by_tsc{};
@@ -133,7 +133,7 @@ TEST(producer, times_are_on_the_clock_of_the_trace) {
   emit(by_tsc);
   emit(by_monotonic);
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   auto markers = trace.all<marker_event>();
   ASSERT_EQ(markers.size(), 2u);
   const auto anchors = trace.all<clock_anchor_event>();
@@ -147,7 +147,7 @@ TEST(producer, times_are_on_the_clock_of_the_trace) {
 }
 
 TEST(producer, keeps_what_was_published_before_a_kill) {
-  recording r;
+  writer::recording r;
   const int status = in_child([&] {
     if (!start(r.socket(), {})) _exit(1);
     for (std::int64_t i = 0;; ++i) {
@@ -162,7 +162,7 @@ TEST(producer, keeps_what_was_published_before_a_kill) {
 }
 
 TEST(producer, keeps_what_was_published_when_killed_in_the_middle_of_a_write) {
-  recording r;
+  writer::recording r;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -170,7 +170,7 @@ TEST(producer, keeps_what_was_published_when_killed_in_the_middle_of_a_write) {
     if (!start(r.socket(), {.ring_bytes = small_ring})) _exit(1);
     for (std::int64_t i = 0;; ++i) {
       mark_surely("unending", i);
-      // Told outside only after it was published.
+      // The parent process is signaled only after the record was published.
       if (i == 20000 && write(ready[1], "x", 1) != 1) _exit(2);
     }
   }
@@ -180,7 +180,7 @@ TEST(producer, keeps_what_was_published_when_killed_in_the_middle_of_a_write) {
   waitpid(child, nullptr, 0);
   close(ready[0]);
   close(ready[1]);
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   const auto found = steps(trace, "unending");
   ASSERT_GT(found.size(), 20000u);
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], static_cast<std::int64_t>(i)) << "a hole";
@@ -188,7 +188,7 @@ TEST(producer, keeps_what_was_published_when_killed_in_the_middle_of_a_write) {
 
 TEST(producer, gives_a_forks_child_rings_of_its_own) {
   SKIP_UNDER_THREAD_SANITIZER();
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   mark("parent", 1);
   const int status = in_child([] {
@@ -203,7 +203,7 @@ TEST(producer, gives_a_forks_child_rings_of_its_own) {
   EXPECT_EQ(status, 0);
   mark("parent", 2);
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(steps(trace, "parent"), (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(steps(trace, "child"), std::vector<std::int64_t>{1});
   EXPECT_EQ(steps(trace, "thread of child"), std::vector<std::int64_t>{1});
@@ -219,10 +219,10 @@ TEST(producer, gives_a_forks_child_rings_of_its_own) {
 }
 
 TEST(producer, knows_a_raw_clone_from_a_fork) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   mark("parent", 1);
-  // What a sandbox or a runtime of another language does: no handler of pthread_atfork runs.
+  // Forks as a sandbox or another language's runtime does: no pthread_atfork handler runs.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   if (child == 0) {
     mark("clone", 1);
@@ -231,14 +231,14 @@ TEST(producer, knows_a_raw_clone_from_a_fork) {
   waitpid(child, nullptr, 0);
   mark("parent", 2);
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(steps(trace, "parent"), (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(steps(trace, "clone"), std::vector<std::int64_t>{1});
   EXPECT_EQ(trace.tables().processes.rows().size(), 2u);
 }
 
 TEST(producer, survives_a_child_between_vfork_and_exec) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   for (int i = 0; i < 3; ++i) {
     mark("parent", i);
@@ -253,7 +253,7 @@ TEST(producer, survives_a_child_between_vfork_and_exec) {
 }
 
 TEST(producer, a_child_that_never_emits_leaves_its_parent_alone) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   mark("parent", 1);
   EXPECT_EQ(in_child([] { stop(); }), 0);
@@ -263,7 +263,7 @@ TEST(producer, a_child_that_never_emits_leaves_its_parent_alone) {
 }
 
 TEST(producer, threads_that_end_leave_their_rings_to_others) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   for (int i = 0; i < 200; ++i) {
     std::thread([i] {
@@ -271,14 +271,14 @@ TEST(producer, threads_that_end_leave_their_rings_to_others) {
       mark("worker", i);
     }).join();
   }
-  const recorded live = [&] {
+  const writer::recorded live = [&] {
     EXPECT_TRUE(r.live().sync().has_value());
-    return recorded(r.path());
+    return writer::recorded(r.path());
   }();
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(steps(trace, "worker").size(), 200u);
-  EXPECT_EQ(steps(live, "worker").size(), 200u) << "a live reader sees what was synced";
+  EXPECT_EQ(steps(live, "worker").size(), 200u) << "a live reader sees synced records";
   std::set<std::uint64_t> threads;
   for (const marker_event& m : trace.all<marker_event>()) {
     threads.insert(raw(m.thread));
@@ -290,7 +290,7 @@ TEST(producer, threads_that_end_leave_their_rings_to_others) {
 }
 
 TEST(producer, emits_from_destructors_that_run_after_its_own) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   static pthread_key_t key;
   ASSERT_EQ(pthread_key_create(&key,
@@ -310,7 +310,7 @@ TEST(producer, emits_from_destructors_that_run_after_its_own) {
 }
 
 TEST(producer, many_threads_lose_nothing) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {.ring_bytes = small_ring}));
   constexpr int threads = 8;
   constexpr std::int64_t each = 5000;
@@ -324,7 +324,7 @@ TEST(producer, many_threads_lose_nothing) {
   }
   for (std::thread& w : workers) w.join();
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   for (int t = 0; t < threads; ++t) {
     const auto found = steps(trace, "thread " + std::to_string(t));
     ASSERT_EQ(found.size(), static_cast<std::size_t>(each));
@@ -333,7 +333,7 @@ TEST(producer, many_threads_lose_nothing) {
 }
 
 TEST(producer, accounts_for_every_record_it_drops) {
-  recording r({.drain_period = std::chrono::milliseconds(50)});
+  writer::recording r({.drain_period = std::chrono::milliseconds(50)});
   ASSERT_TRUE(start(r.socket(), {.ring_bytes = small_ring}));
   std::uint64_t dropped = 0;
   constexpr std::uint64_t count = 300'000;
@@ -343,7 +343,7 @@ TEST(producer, accounts_for_every_record_it_drops) {
     if (!emit(marker)) ++dropped;
   }
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(trace.all<marker_event>().size() + dropped, count);
   ASSERT_GT(dropped, 0u) << "the test never filled the ring";
   std::uint64_t reported = 0;
@@ -356,24 +356,24 @@ TEST(producer, accounts_for_every_record_it_drops) {
 }
 
 TEST(producer, notices_that_its_writer_has_gone) {
-  auto r = std::make_unique<recording>();
+  auto r = std::make_unique<writer::recording>();
   ASSERT_TRUE(start(r->socket(), {.ring_bytes = small_ring}));
   mark("heard", 1);
   EXPECT_EQ(steps(r->finish(), "heard"), std::vector<std::int64_t>{1});
   for (int i = 0; i < 100'000 && active(); ++i) mark("unheard", i);
   EXPECT_FALSE(active());
-  // A new thread meets a closed door, and the program goes on.
+  // A new thread can no longer connect, and the program continues.
   std::thread([] { mark("unheard", 1); }).join();
 }
 
 TEST(producer, notices_that_its_writer_was_killed) {
-  // The writer is another process here, as in real life.
-  temporary_folder folder;
+  // Here the writer is a different process, as in practice.
+  writer::temporary_folder folder;
   int names[2];
   ASSERT_EQ(pipe(names), 0);
   const pid_t writer = fork();
   if (writer == 0) {
-    auto s = session::start(folder.file("t.sluice"));
+    auto s = writer::session::start(folder.file("t.sluice"));
     const std::string name = s ? s->socket_name() : "";
     if (write(names[1], name.c_str(), name.size() + 1) < 0) _exit(1);
     pause();
@@ -391,7 +391,7 @@ TEST(producer, notices_that_its_writer_was_killed) {
 
 TEST(producer, starts_again_for_the_next_recording) {
   for (int i = 0; i < 5; ++i) {
-    recording r;
+    writer::recording r;
     ASSERT_TRUE(start(r.socket(), {}));
     mark("again", i);
     std::thread([i] { mark("again", i); }).join();
@@ -401,7 +401,7 @@ TEST(producer, starts_again_for_the_next_recording) {
 }
 
 TEST(producer, leaves_errno_alone) {
-  recording r;
+  writer::recording r;
   errno = 77;
   ASSERT_TRUE(start(r.socket(), {}));
   mark("first", 1);
@@ -418,8 +418,8 @@ TEST(producer, leaves_errno_alone) {
 
 TEST(producer, holds_no_descriptor_open) {
   SKIP_UNDER_THREAD_SANITIZER();
-  recording r;
-  // In a child, where no thread of the recording opens descriptors beside it.
+  writer::recording r;
+  // Runs in a child process, in which no recording thread opens descriptors at the same time.
   const int status = in_child([&] {
     const int before = dup(0);
     close(before);
@@ -436,7 +436,7 @@ TEST(producer, holds_no_descriptor_open) {
 
 TEST(producer, goes_on_when_the_program_closes_all_descriptors) {
   SKIP_UNDER_THREAD_SANITIZER();
-  recording r;
+  writer::recording r;
   const int status = in_child([&] {
     if (!start(r.socket(), {})) _exit(1);
     mark("before", 1);
@@ -448,7 +448,7 @@ TEST(producer, goes_on_when_the_program_closes_all_descriptors) {
     mark("after setsid", 1);
   });
   EXPECT_EQ(status, 0);
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(steps(trace, "before").size(), 1u);
   EXPECT_EQ(steps(trace, "after").size(), 1u);
   EXPECT_EQ(steps(trace, "in a new thread").size(), 1u);
@@ -457,7 +457,7 @@ TEST(producer, goes_on_when_the_program_closes_all_descriptors) {
 
 TEST(producer, counts_what_threads_without_a_ring_would_have_said) {
   SKIP_UNDER_THREAD_SANITIZER();
-  recording r;
+  writer::recording r;
   const int status = in_child([&] {
     if (!start(r.socket(), {})) _exit(1);
     intern("after");
@@ -473,13 +473,13 @@ TEST(producer, counts_what_threads_without_a_ring_would_have_said) {
     }).join();
   });
   EXPECT_EQ(status, 0);
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(r.summary.lost_memory_events, 2000u);
   EXPECT_EQ(r.summary.lost_events + steps(trace, "after").size(), 2000u + 1100u);
 }
 
 TEST(producer, a_limit_on_file_sizes_is_no_trap) {
-  recording r;
+  writer::recording r;
   const int status = in_child([&] {
     const rlimit small{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &small);
@@ -491,7 +491,7 @@ TEST(producer, a_limit_on_file_sizes_is_no_trap) {
 }
 
 TEST(producer, a_limit_on_file_sizes_makes_rings_smaller) {
-  recording r;
+  writer::recording r;
   const int status = in_child([&] {
     const rlimit small{std::size_t{64} << 10, std::size_t{64} << 10};
     setrlimit(RLIMIT_FSIZE, &small);
@@ -504,7 +504,7 @@ TEST(producer, a_limit_on_file_sizes_makes_rings_smaller) {
 }
 
 TEST(producer, a_signal_handler_that_emits_does_no_harm) {
-  recording r;
+  writer::recording r;
   const int status = in_child([&] {
     if (!start(r.socket(), {.ring_bytes = std::size_t{1} << 22})) _exit(1);
     signal(SIGALRM, [](int) { mark("from a handler", 1); });
@@ -519,7 +519,7 @@ TEST(producer, a_signal_handler_that_emits_does_no_harm) {
 }
 
 TEST(producer, sends_a_text_once_and_cuts_long_ones) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   EXPECT_EQ(intern(nullptr), 0u);
   EXPECT_EQ(intern(""), 0u);
@@ -529,7 +529,7 @@ TEST(producer, sends_a_text_once_and_cuts_long_ones) {
   EXPECT_EQ(intern("short"), intern("short and long", 5));
   message(1, "something to read");
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   EXPECT_EQ(steps(trace, std::string(4096, 'x')).size(), 3u);
   const auto messages = trace.all<message_event>();
   ASSERT_EQ(messages.size(), 1u);
@@ -538,15 +538,15 @@ TEST(producer, sends_a_text_once_and_cuts_long_ones) {
 }
 
 TEST(producer, many_distinct_texts_all_arrive) {
-  recording r;
+  writer::recording r;
   ASSERT_TRUE(start(r.socket(), {.ring_bytes = std::size_t{1} << 25}));
   for (int i = 0; i < 100'000; ++i) mark_surely(("text " + std::to_string(i)).c_str(), i);
   stop();
-  const recorded trace = r.finish();
+  const writer::recorded trace = r.finish();
   for (const marker_event& m : trace.all<marker_event>()) {
     ASSERT_EQ(trace.text(m.name), "text " + std::to_string(m.step));
   }
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::ring

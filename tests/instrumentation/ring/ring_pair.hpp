@@ -8,9 +8,9 @@
 #include "instrumentation/ring/ring.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
 
-namespace sluice::collector {
+namespace sluice::ring {
 
-/// A ring as two processes would have it: the producer's mapping here, the reader's own.
+/// A ring with two mappings, as if two processes shared it: one for the producer and one for the reader.
 class ring_pair {
  public:
   explicit ring_pair(std::size_t capacity = minimum_ring_bytes, clock_kind clock = clock_kind::simulated_ns)
@@ -28,7 +28,7 @@ class ring_pair {
   ring_pair(const ring_pair&) = delete;
   ring_pair& operator=(const ring_pair&) = delete;
 
-  result<ring_reader> open_reader() { return ring_reader::adopt(dup(file_)); }
+  result<writer::ring_reader> open_reader() { return writer::ring_reader::adopt(dup(file_)); }
   [[nodiscard]] int file() const { return file_; }
   ring_header& header() { return *static_cast<ring_header*>(memory_); }
   std::byte* data() { return static_cast<std::byte*>(memory_) + ring_data_offset; }
@@ -41,7 +41,7 @@ class ring_pair {
   void* memory_ = nullptr;
 };
 
-/// A record that is words throughout, as `emit` writes it.
+/// A record that consists only of words, as `emit` writes it.
 template <class... Words>
 bool put_words(ring_producer& ring, record_type type, std::uint64_t time, Words... rest) {
   if (ring.put_words_simply(type, time, rest...)) return true;
@@ -51,4 +51,4 @@ bool put_words(ring_producer& ring, record_type type, std::uint64_t time, Words.
   return ring.put_slowly(&header, type, sizeof header, words, sizeof words);
 }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -1,4 +1,4 @@
-// A ring delivers all records completely and in order, or counts those that it had to drop.
+// A ring delivers all records completely and in order, or counts the records that it had to drop.
 #include "instrumentation/ring/ring.hpp"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "tests/instrumentation/ring/each_record.hpp"
 #include "tests/instrumentation/ring/ring_pair.hpp"
 
-namespace sluice::collector {
+namespace sluice::ring {
 namespace {
 
 bool put_marker(ring_producer& ring, std::uint64_t time) {
@@ -34,11 +34,11 @@ bool put_text(ring_producer& ring, std::uint64_t key, const std::string& text) {
   return ring.put(&record.header, record_type::string, sizeof record, text.data(), text.size());
 }
 
-std::vector<record_view> read_all(ring_reader& reader, std::vector<std::byte>& storage) {
+std::vector<writer::record_view> read_all(writer::ring_reader& reader, std::vector<std::byte>& storage) {
   storage.clear();
   EXPECT_TRUE(reader.drain(storage).has_value());
-  std::vector<record_view> records;
-  EXPECT_TRUE(for_each_record(storage, [&](const record_view& r) { records.push_back(r); }));
+  std::vector<writer::record_view> records;
+  EXPECT_TRUE(for_each_record(storage, [&](const writer::record_view& r) { records.push_back(r); }));
   return records;
 }
 
@@ -61,10 +61,10 @@ TEST(ring, delivers_what_a_deque_would) {
       }
       continue;
     }
-    for (const record_view& record : read_all(*reader, storage)) {
+    for (const writer::record_view& record : read_all(*reader, storage)) {
       if (record.type == record_type::loss) continue;
       ASSERT_EQ(record.type, record_type::string);
-      const auto text = decode<string_record>(record);
+      const auto text = writer::decode<string_record>(record);
       ASSERT_FALSE(model.empty());
       ASSERT_EQ(text.length, model.front().size());
       const auto* characters = reinterpret_cast<const char*>(record.bytes.data()) + sizeof(string_record);
@@ -124,7 +124,7 @@ TEST(ring, counts_what_it_drops_and_reports_it_when_there_is_room) {
   const auto records = read_all(*reader, storage);
   ASSERT_EQ(records.size(), 2u);
   ASSERT_EQ(records[0].type, record_type::loss);
-  const auto loss = decode<loss_record>(records[0]);
+  const auto loss = writer::decode<loss_record>(records[0]);
   EXPECT_EQ(loss.header.time, first);
   EXPECT_EQ(loss.end, first + 2);
   EXPECT_EQ(loss.events, 3u);
@@ -189,9 +189,9 @@ TEST(ring, refuses_a_record_that_is_too_long) {
   EXPECT_TRUE(put_marker(pair.producer, 1));
 }
 
-// Who waits for room for it would wait for ever otherwise.
+// Otherwise a producer that waits for room for such a part would wait forever.
 TEST(ring, takes_a_part_of_a_live_set_at_any_place_once_it_is_empty) {
-  constexpr std::size_t part = sizeof(pool_live_set_record) + most_in_live_set_part * 3 * sizeof(std::uint64_t);
+  constexpr std::size_t part = sizeof(pool_live_set_record) + max_in_live_set_part * 3 * sizeof(std::uint64_t);
   ring_pair pair;
   auto reader = pair.open_reader();
   std::vector<std::byte> storage;
@@ -217,10 +217,10 @@ TEST(ring, passes_everything_from_one_thread_to_another) {
   std::uint64_t expected = 1;
   for (bool last = false; !last;) {
     last = done;
-    for (const record_view& record : read_all(*reader, storage)) {
+    for (const writer::record_view& record : read_all(*reader, storage)) {
       if (record.type != record_type::marker) continue;
       ASSERT_EQ(record.time, expected);
-      ASSERT_EQ(decode<marker_record>(record).step, static_cast<std::int64_t>(expected));
+      ASSERT_EQ(writer::decode<marker_record>(record).step, static_cast<std::int64_t>(expected));
       ++expected;
     }
   }
@@ -234,22 +234,22 @@ TEST(ring_producer, survives_a_reader_that_lies_about_its_tail) {
   }
   for (const std::uint64_t tail : {~std::uint64_t{0}, std::uint64_t{1} << 40, pair.header().head.load() + 8}) {
     pair.header().tail.store(tail);
-    EXPECT_FALSE(put_marker(pair.producer, 2)) << "overwrote what was not read, at tail " << tail;
+    EXPECT_FALSE(put_marker(pair.producer, 2)) << "overwrote unread records, at tail " << tail;
   }
 }
 
 TEST(ring_reader, refuses_what_is_no_ring) {
-  EXPECT_FALSE(ring_reader::adopt(open("/dev/null", O_RDONLY | O_CLOEXEC)).has_value());
-  EXPECT_FALSE(ring_reader::adopt(-1).has_value());
+  EXPECT_FALSE(writer::ring_reader::adopt(open("/dev/null", O_RDONLY | O_CLOEXEC)).has_value());
+  EXPECT_FALSE(writer::ring_reader::adopt(-1).has_value());
 
   const int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(ftruncate(unsealed, ring_data_offset + minimum_ring_bytes), 0);
-  EXPECT_FALSE(ring_reader::adopt(unsealed).has_value()) << "its size could change under the reader";
+  EXPECT_FALSE(writer::ring_reader::adopt(unsealed).has_value()) << "its size could change under the reader";
 
   const int odd = memfd_create("odd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(ftruncate(odd, ring_data_offset + minimum_ring_bytes + 8), 0);
   ASSERT_EQ(fcntl(odd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_FALSE(ring_reader::adopt(odd).has_value());
+  EXPECT_FALSE(writer::ring_reader::adopt(odd).has_value());
 }
 
 TEST(ring_reader, refuses_a_header_it_does_not_know) {
@@ -283,16 +283,16 @@ TEST(ring_reader, gives_up_on_a_head_that_cannot_be) {
     pair.header().head.store(head);
     std::vector<std::byte> storage;
     EXPECT_FALSE(reader->drain(storage).has_value()) << head;
-    EXPECT_EQ(reader->drain(storage).value(), 0u) << "a useless ring stays silent";
+    EXPECT_EQ(reader->drain(storage).value(), 0u) << "an invalid ring delivers nothing";
   }
 }
 
 TEST(ring_reader, stops_at_a_record_whose_length_cannot_be) {
   std::vector<std::byte> bytes(64);
-  const auto walk = [&] { return for_each_record(bytes, [](const record_view&) {}); };
-  EXPECT_FALSE(walk()) << "a length of zero would go on for ever";
+  const auto walk = [&] { return for_each_record(bytes, [](const writer::record_view&) {}); };
+  EXPECT_FALSE(walk()) << "a length of zero would loop forever";
   bytes[2] = std::byte{9};
-  EXPECT_FALSE(walk()) << "longer than what is there";
+  EXPECT_FALSE(walk()) << "longer than the remaining bytes";
   bytes[2] = std::byte{1};
   bytes[0] = std::byte{17};
   EXPECT_FALSE(walk()) << "shorter than a header";
@@ -307,7 +307,7 @@ TEST(ring_reader, survives_random_bytes) {
     ring_pair pair;
     auto reader = pair.open_reader();
     for (std::size_t i = 0; i < minimum_ring_bytes; i += 8) {
-      // Mostly plausible lengths, so that the walk goes somewhere.
+      // Mostly plausible lengths, so that the walk continues past the first record.
       const std::uint64_t word = random() % 4 == 0 ? random() : (random() % 40) | (random() % 20 << 16);
       std::memcpy(pair.data() + i, &word, sizeof word);
     }
@@ -315,13 +315,13 @@ TEST(ring_reader, survives_random_bytes) {
     storage.clear();
     if (!reader->drain(storage)) continue;
     std::size_t seen = 0;
-    (void)for_each_record(storage, [&](const record_view& r) {
+    (void)for_each_record(storage, [&](const writer::record_view& r) {
       seen += r.bytes.size();
-      (void)decode<kernel_record>(r);
+      (void)writer::decode<kernel_record>(r);
     });
     EXPECT_LE(seen, storage.size());
   }
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::ring

@@ -17,7 +17,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// The features of each adaptor, and the selection of the default resource.
+// The features of each resource adaptor, and the selection of the default resource.
 
 namespace sluice::runtime {
 namespace {
@@ -106,13 +106,13 @@ TEST_P(adaptors, ask_for_help_before_they_say_that_memory_is_out) {
     return true;
   });
   void* a = helped.allocate(s, 4 * mib);
-  EXPECT_THAT(asked, testing::ElementsAre(1, 2)) << "the last added first, and no other once it has helped";
+  EXPECT_THAT(asked, testing::ElementsAre(1, 2)) << "the last one added runs first, and no others after it succeeds";
   try {
     (void)helped.allocate(s, 5 * mib);
     FAIL();
   } catch (const out_of_memory& e) {
     EXPECT_TRUE(e.from_pool());
-    EXPECT_EQ(e.pool().used, 4 * mib) << "the state after the callbacks had their turn";
+    EXPECT_EQ(e.pool().used, 4 * mib) << "the state after the callbacks ran";
     EXPECT_EQ(e.largest_free_block(), 4 * mib);
     EXPECT_EQ(e.device(), device().id());
   }
@@ -160,7 +160,7 @@ TEST_P(adaptors, refuse_a_table_that_they_do_not_know) {
   other = table;
   other.deallocate = nullptr;
   EXPECT_THROW(vtable_memory_resource(device(), memory_space::device, other), error);
-  EXPECT_EQ(table.allocate(table.context, ~std::size_t{0} / 2, 256, nullptr), nullptr) << "nothing is thrown into C";
+  EXPECT_EQ(table.allocate(table.context, ~std::size_t{0} / 2, 256, nullptr), nullptr) << "no exception reaches C";
   EXPECT_EQ(table.allocate(table.context, 100, 3, nullptr), nullptr);
   table.destroy(table.context);
 }
@@ -192,7 +192,7 @@ TEST_P(adaptors, serve_a_scope_of_one_thread_and_nest) {
       EXPECT_EQ(inner->statistics().bytes.current, 1000u);
       throw 1;
     } catch (int) {
-      EXPECT_EQ(current_resource(device()), outer) << "restored on the way out";
+      EXPECT_EQ(current_resource(device()), outer) << "restored at the end of the scope";
     }
     std::thread([&] {
       const device_guard here(device());
@@ -233,7 +233,7 @@ TEST_P(adaptors, may_use_the_pool_that_grows_over_them) {
   const auto helps = std::make_shared<failure_callback_resource_adaptor>(bounded, [&](const out_of_memory&) {
     ++asked;
     if (held.empty()) return false;
-    // Both beyond what a thread keeps, and a miss.
+    // Both blocks are larger than those that a thread keeps, and each allocation is a miss.
     pool->deallocate(s, held.back(), 4 * mib);
     held.pop_back();
     pool->deallocate(s, pool->allocate(s, 100), 100);
@@ -248,11 +248,11 @@ TEST_P(adaptors, may_use_the_pool_that_grows_over_them) {
   EXPECT_EQ(pool->stats().used, 8 * mib);
   pool->deallocate(s, more, 4 * mib);
   pool->deallocate(s, held.back(), 4 * mib);
-  EXPECT_THROW((void)pool->allocate(s, 16 * mib), out_of_memory) << "nobody can help";
+  EXPECT_THROW((void)pool->allocate(s, 16 * mib), out_of_memory) << "no callback frees memory";
 
   helps->add([](const out_of_memory&) -> bool { throw std::runtime_error("no help"); });
-  EXPECT_THROW((void)pool->allocate(s, 16 * mib), std::runtime_error) << "what it throws goes to the caller";
-  EXPECT_EQ(pool->stats().used, 0u) << "and the pool goes on";
+  EXPECT_THROW((void)pool->allocate(s, 16 * mib), std::runtime_error) << "its exception reaches the caller";
+  EXPECT_EQ(pool->stats().used, 0u) << "and the pool still works";
 }
 
 TEST_P(adaptors, serve_pinned_arrays_and_copies_to_the_host) {
@@ -268,7 +268,7 @@ TEST_P(adaptors, serve_pinned_arrays_and_copies_to_the_host) {
     EXPECT_EQ(pinned->stats().requested, 8000u);
     EXPECT_EQ(copied(999), 0.0F);
     const pinned_array<float, 1> combined({1000}, storage_order::c, {.write_combined = true}, s);
-    EXPECT_EQ(pinned->stats().requested, 8000u) << "what needs flags of its own is made with them";
+    EXPECT_EQ(pinned->stats().requested, 8000u) << "memory with special flags is allocated with them";
   }
   EXPECT_EQ(pinned->stats().requested, 0u);
 }
@@ -292,7 +292,7 @@ TEST(scoped_tags, nest_and_end_with_their_scope) {
     {
       const scoped_tag forward("forward");
       EXPECT_EQ(scoped_tag::current(), "step/forward");
-      std::thread([] { EXPECT_EQ(scoped_tag::current(), "") << "of one thread"; }).join();
+      std::thread([] { EXPECT_EQ(scoped_tag::current(), "") << "local to one thread"; }).join();
     }
     EXPECT_EQ(scoped_tag::current(), "step");
   }

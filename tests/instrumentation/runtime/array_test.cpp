@@ -55,7 +55,7 @@ TEST_P(arrays, memory_goes_with_the_last_part_and_not_before) {
   device_span<std::byte> whole(device_buffer(64 << 20));
   device_span<std::byte> part = whole.subspan(1 << 20, 16);
   whole = {};
-  EXPECT_LE(free_bytes(), before - (64 << 20)) << "the part still holds all of it";
+  EXPECT_LE(free_bytes(), before - (64 << 20)) << "the part still owns the whole allocation";
   part = {};
   if (simulated()) {
     EXPECT_EQ(free_bytes(), before);
@@ -67,17 +67,17 @@ TEST_P(arrays, parts_keep_to_their_span) {
   EXPECT_EQ(whole.subspan(100).size(), 0u);
   complains("of 100 values", [&] { (void)whole.subspan(101); });
   complains("of 100 values", [&] { (void)whole.subspan(1, SIZE_MAX); });
-  complains("no whole number of values", [&] { (void)whole.as<std::array<char, 3>>(); });
+  complains("not a multiple of the value size", [&] { (void)whole.as<std::array<char, 3>>(); });
   complains("not aligned", [&] { (void)whole.subspan(1, 8).as<double>(); });
   complains("moved from", [] {
     device_buffer gone(16);
     const device_buffer taken(std::move(gone));
-    (void)device_span<std::byte>(std::move(gone));  // NOLINT(bugprone-use-after-move): that it is refused is the point
+    (void)device_span<std::byte>(std::move(gone));  // NOLINT(bugprone-use-after-move): it must be refused
   });
-  complains("the host cannot touch it", [] { (void)host_span<std::byte>(device_buffer(16)); });
+  complains("the host cannot access device memory", [] { (void)host_span<std::byte>(device_buffer(16)); });
 }
 
-// --- memory of somebody else's -----------------------------------------------------------------------------
+// --- memory owned by others --------------------------------------------------------------------------------
 
 TEST_P(arrays, over_an_existing_pointer_show_what_is_written_through_it_and_never_free_it) {
   const device_buffer original(4000);
@@ -90,7 +90,7 @@ TEST_P(arrays, over_an_existing_pointer_show_what_is_written_through_it_and_neve
   }
   std::vector<std::uint32_t> out(1000);
   copy(out.data(), original.data(), 4000);
-  EXPECT_EQ(out[999], 1998u) << "and the other way round, and the memory is still there";
+  EXPECT_EQ(out[999], 1998u) << "and in the other direction, and the memory is still allocated";
 }
 
 TEST_P(arrays, over_an_existing_pointer_keep_its_owner_alive) {
@@ -109,8 +109,8 @@ TEST_P(arrays, refuse_pointers_that_are_not_what_they_should_be) {
   complains("null", [] { unowned_buffer(nullptr, 4); });
   complains("ordinary host memory", [&] { unowned_buffer(&local, 4); });
   const device_buffer block(1 << 20);
-  complains("leave the block", [&] { unowned_buffer(block.data(), std::size_t{1} << 40); });
-  complains("past the end of memory", [&] { unowned_buffer(block.data(), SIZE_MAX); });
+  complains("exceed the block", [&] { unowned_buffer(block.data(), std::size_t{1} << 40); });
+  complains("exceed the address space", [&] { unowned_buffer(block.data(), SIZE_MAX); });
   EXPECT_NO_THROW(unowned_buffer(static_cast<std::byte*>(block.data()) + 100, 50));
   EXPECT_EQ(unowned_buffer(pinned_buffer(64).data(), 1).span().space(), memory_space::pinned);
 }
@@ -124,11 +124,11 @@ TEST_P(arrays, are_made_in_either_order_and_like_others) {
   EXPECT_TRUE(f.is_f_contiguous());
   EXPECT_EQ(f.size_bytes(), 60u);
   EXPECT_TRUE(empty_like(f).is_f_contiguous());
-  EXPECT_TRUE(empty_like(c.slice(1, 0, 2)).is_c_contiguous()) << "one with gaps gives one in C order";
+  EXPECT_TRUE(empty_like(c.slice(1, 0, 2)).is_c_contiguous()) << "a view with gaps gives an array in C order";
   EXPECT_NE(empty_like(c).data(), c.data());
   EXPECT_EQ((device_array<float, 2>({0, 7}).data()), nullptr);
-  complains("an extent below 0", [] { (void)device_array<float, 1>({-1}); });
-  complains("more bytes than can be addressed", [] { (void)device_array<float, 1>({std::int64_t{1} << 62}); });
+  complains("negative extent", [] { (void)device_array<float, 1>({-1}); });
+  complains("exceeds the address space", [] { (void)device_array<float, 1>({std::int64_t{1} << 62}); });
 }
 
 TEST_P(arrays, share_their_memory_with_every_view_of_them) {
@@ -149,10 +149,10 @@ TEST_P(arrays, stay_inside_their_memory) {
   using array = device_array<std::uint32_t, 1>;
   EXPECT_NO_THROW(array(memory, {10}));
   EXPECT_NO_THROW(array(memory, strided_view<std::uint32_t, 1>(memory.data() + 9, {10}, shape<1>{-1})));
-  complains("reaches outside its memory", [&] { array(memory, {11}); });
-  complains("reaches outside its memory",
+  complains("exceeds its memory", [&] { array(memory, {11}); });
+  complains("exceeds its memory",
             [&] { array(memory, strided_view<std::uint32_t, 1>(memory.data() + 8, {10}, shape<1>{-1})); });
-  complains("reaches outside its memory",
+  complains("exceeds its memory",
             [&] { array(memory, strided_view<std::uint32_t, 1>(memory.data(), {4}, shape<1>{4})); });
 }
 
@@ -162,7 +162,7 @@ TEST_P(arrays, are_what_kernels_work_on) {
   const auto a = to_device(std::span(in), s);
   double_all(a.data(), a.size(), s);
   const pinned_array<std::uint32_t, 1> out = copy_to_host(a, s).get();
-  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out(i), 2 * in[i]) << "the result is in the host's array";
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out(i), 2 * in[i]) << "the result is in the host array";
 }
 
 // --- transfers ---------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ TEST_P(arrays, come_to_the_host_beside_other_work_only_into_pinned_memory) {
   const auto waited = copy_to_host(a, {pageable.data(), {1 << 20}}, s);
   EXPECT_FALSE(waited.asynchronous());
   EXPECT_TRUE(waited.is_done());
-  EXPECT_EQ(pageable[1 << 19], 1u << 19) << "it was over when the call returned";
+  EXPECT_EQ(pageable[1 << 19], 1u << 19) << "the copy was complete when the call returned";
   const auto pending = copy_to_host(a, pinned.view(), s);
   EXPECT_TRUE(pending.asynchronous());
   pending.sync();
@@ -207,11 +207,11 @@ TEST_P(arrays, keep_their_order_there_and_back) {
   complains("shapes (2, 3) and (3, 2) differ", [&] {
     (void)copy_to_host(a, pinned_array<std::uint32_t, 2>({3, 2}).view());
   });
-  complains("without gaps in the same order", [&] {
+  complains("contiguous in the same order", [&] {
     (void)copy_to_host(a, pinned_array<std::uint32_t, 2>({2, 3}).view());
   });
-  complains("without gaps", [&] { (void)to_device(f.slice(0, 0, 1)); });
-  complains("room for 1 of 6 values", [&] {
+  complains("contiguous in the same order", [&] { (void)to_device(f.slice(0, 0, 1)); });
+  complains("holds 1 of 6 values", [&] {
     std::uint32_t one = 0;
     (void)copy_to_host(a.memory(), std::span(&one, 1));
   });
@@ -247,11 +247,11 @@ TEST_P(arrays, pinned_on_the_host_keep_the_flags_they_were_made_with) {
     for (const bool mapped : {false, true}) {
       for (const bool write_combined : {false, true}) {
         const pinned_flags flags{.portable = portable, .mapped = mapped, .write_combined = write_combined};
-        const auto told = flags_of(pinned_buffer(64, flags).data());
-        EXPECT_EQ(told.portable, portable);
-        EXPECT_EQ(told.write_combined, write_combined);
-        // With unified addressing the driver maps all of its pinned memory; it never maps less than was asked.
-        EXPECT_GE(told.mapped, mapped);
+        const auto reported = flags_of(pinned_buffer(64, flags).data());
+        EXPECT_EQ(reported.portable, portable);
+        EXPECT_EQ(reported.write_combined, write_combined);
+        // With unified addressing the driver maps all pinned memory, so there is at least the requested mapping.
+        EXPECT_GE(reported.mapped, mapped);
         EXPECT_EQ(flags_of(pinned_array<int, 1>({16}, storage_order::c, flags).data()).write_combined, write_combined);
         EXPECT_TRUE(flags_of(mapped_array<int, 1>({16}, storage_order::c, flags).data()).mapped);
       }
@@ -269,7 +269,7 @@ TEST_P(arrays, mapped_on_the_host_are_used_by_kernels_where_they_are) {
   s.sync();
   EXPECT_EQ(a(7, 50), 1500u);
   EXPECT_EQ(empty_like(a).extents(), a.extents());
-  complains("kernels do not reach it", [&] {
+  complains("kernels cannot access it", [&] {
     std::vector<int> plain(16);
     const host_span<int> span(plain.data(), 16, {}, memory_space::pageable, device());
     (void)mapped_array<int, 1>(span, {16});
@@ -301,7 +301,7 @@ TEST_P(arrays, of_the_programs_are_pinned_for_a_scope_and_let_go_however_it_is_l
   EXPECT_EQ(memory_space_of(&b[7]), memory_space::pageable);
   const host_registration second{bytes(b)};
   EXPECT_THROW((host_registration{bytes(a), bytes(b)}), error) << "b is registered already";
-  EXPECT_EQ(memory_space_of(&a[7]), memory_space::pageable) << "all of them, or none";
+  EXPECT_EQ(memory_space_of(&a[7]), memory_space::pageable) << "all or none";
   host_registration third{bytes(a)};
   host_registration moved(std::move(third));
   EXPECT_EQ(memory_space_of(&a[7]), memory_space::pinned);

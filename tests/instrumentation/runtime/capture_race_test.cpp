@@ -19,23 +19,25 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// Captures begin on a stream while pools on other threads query it or wait for it.
+// Captures begin on a stream while pools on other threads query that stream or wait for it.
 
 namespace sluice::runtime {
 namespace {
 
-/// Says whether a stream is captured, and lets others run before the caller can act on the answer; and before it does what a capture
-/// forbids.
+/// A device that, after it has reported whether a stream is captured, and before calls that a capture forbids, lets
+/// other threads run.
 class pausing_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
-  [[nodiscard]] backend::outcome<backend::capture_info> stream_capture(backend::stream_handle stream) override {
-    auto answer = simulated_device::stream_capture(stream);
+  [[nodiscard]] backend::device_result<backend::capture_info> stream_capture(backend::stream_handle stream) override {
+    auto result = simulated_device::stream_capture(stream);
     pause();
-    return answer;
+    return result;
   }
-  [[nodiscard]] backend::outcome<void> free(void* address) override { return pause(), simulated_device::free(address); }
-  [[nodiscard]] backend::outcome<void> sync_stream(backend::stream_handle stream) override {
+  [[nodiscard]] backend::device_result<void> free(void* address) override {
+    return pause(), simulated_device::free(address);
+  }
+  [[nodiscard]] backend::device_result<void> sync_stream(backend::stream_handle stream) override {
     return pause(), simulated_device::sync_stream(stream);
   }
   void destroy_exec(backend::graph_exec_handle exec) noexcept override {
@@ -46,7 +48,7 @@ class pausing_device final : public backend::simulated_device {
   static void pause() noexcept { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 };
 
-/// One thread leaves something there, another takes it.
+/// A slot into which one thread stores a value for another thread to take.
 template <class T>
 class place {
  public:
@@ -84,14 +86,15 @@ class capture_race : public on_each_device {
   }
   [[nodiscard]] const device_ref& device() const { return *device_; }
 
-  /// Room for one block of `bytes`, and nothing stays in fronts: who allocates after a free on another stream asks about that one.
+  /// Makes a pool with room for one block of `bytes`. Fronts keep nothing: an allocation after a free on another stream
+  /// queries that stream.
   [[nodiscard]] std::shared_ptr<pool_memory_resource> make() const {
     return std::make_shared<pool_memory_resource>(
         std::make_shared<device_memory_resource>(device()),
         pool_options{.limit_bytes = bytes, .growth_bytes = bytes, .front_bytes = 1});
   }
 
-  /// Does `before` and `capture` again and again, while another thread does `work` again and again. Either may find that the other
+  /// Runs `before` and `capture` repeatedly while another thread repeatedly runs `work`. Either may find that the other
   /// has all the memory for the moment.
   void capture_beside(const std::function<void()>& before, const std::function<void(capture_mode)>& capture,
                       const std::function<void()>& work) const {
@@ -111,7 +114,7 @@ class capture_race : public on_each_device {
     for (int i = 0; i < captures; ++i) {
       try {
         tried(before);
-        // Now as the other begins to ask, now as it has the answer.
+        // The capture starts sometimes when the other thread starts its query, sometimes when it has the result.
         std::this_thread::sleep_for(std::chrono::microseconds(i % 8 * 20));
         capture(i % 2 == 0 ? capture_mode::this_thread : capture_mode::relaxed);
       } catch (const error& e) {
@@ -167,12 +170,12 @@ TEST_P(capture_race, a_miss_that_asks_about_the_default_stream_breaks_no_capture
   const stream_ref by_default(device());
   capture_beside([] {}, of(owner),
                  [&] {
-                   // Beside a capture nobody may use the default stream; that the memory was freed there is enough.
+                   // The default stream must not be used during a capture, so here it only frees.
                    p->deallocate(by_default, p->allocate(other, bytes), bytes);
                  });
 }
 
-/// It is known before it begins, and the moment at which it begins is not.
+/// The capture is announced before it starts, but the moment of its start is unknown.
 TEST_P(capture_race, a_miss_breaks_no_capture_that_was_announced) {
   const auto p = make();
   const stream owner, other;
@@ -197,7 +200,7 @@ TEST_P(capture_race, a_miss_breaks_no_capture_that_was_announced) {
                  [&] { p->deallocate(beside, p->allocate(beside, bytes), bytes); });
 }
 
-// What has no pool goes back to the driver at once, which a capture forbids: of the same stream, or of any.
+// Blocks without a pool go back to the driver at once, which a capture of the same stream, or of any stream, forbids.
 
 TEST_P(capture_race, a_free_of_device_memory_breaks_no_capture_that_forbids_every_thread_to_wait) {
   device_memory_resource r(device());
@@ -230,14 +233,14 @@ TEST_P(capture_race, the_end_of_an_executable_graph_breaks_no_capture_that_forbi
                  [&] { (void)graphs.take(); });
 }
 
-/// The first wait lasts until it is let go, or has lasted too long.
+/// A device on which the first wait lasts until the test releases it or it times out.
 class slow_wait_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
-  [[nodiscard]] backend::outcome<void> sync_stream(backend::stream_handle stream) override {
+  [[nodiscard]] backend::device_result<void> sync_stream(backend::stream_handle stream) override {
     return wait(), simulated_device::sync_stream(stream);
   }
-  [[nodiscard]] backend::outcome<void> sync_event(backend::event_handle event) override {
+  [[nodiscard]] backend::device_result<void> sync_event(backend::event_handle event) override {
     return wait(), simulated_device::sync_event(event);
   }
 

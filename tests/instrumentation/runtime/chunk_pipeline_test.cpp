@@ -26,7 +26,7 @@ constexpr std::size_t kib = 1u << 10;
 
 class a_pipeline : public scratch_files {
  protected:
-  // How many of the file's first pieces are whole results; the others must be as they were.
+  // The number of leading pieces with complete results; expects that the other pieces are unchanged.
   static std::size_t good_pieces(const std::vector<std::uint32_t>& in, const std::vector<std::uint32_t>& before,
                                  const std::vector<std::uint32_t>& out, std::size_t piece_bytes) {
     const std::size_t piece = piece_bytes / 4;
@@ -37,7 +37,7 @@ class a_pipeline : public scratch_files {
       const bool done = out[at] == in[at] * 3 + 1;
       for (std::size_t i = at; i < end; ++i) {
         if (out[i] != (done ? in[i] * 3 + 1 : before[i])) {
-          ADD_FAILURE() << "word " << i << ": a piece is whole or untouched";
+          ADD_FAILURE() << "word " << i << ": a piece must be complete or untouched";
           return good;
         }
       }
@@ -62,12 +62,12 @@ TEST_P(a_pipeline, transforms_files_byte_for_byte_wherever_the_pieces_come_from)
       mapped_file target(out, file_access::read_write);
       const chunk_pipeline pipeline(
           {.chunk_bytes = 64 * kib, .depth = 3, .readers = 2, .overlap = w.overlap, .source = w.source}, device());
-      double told = 0;
-      const auto report = pipeline.run(source, &target, times_three_plus_one, [&](double share) { told = share; });
+      double reported = 0;
+      const auto report = pipeline.run(source, &target, times_three_plus_one, [&](double share) { reported = share; });
       EXPECT_EQ(report.bytes, bytes);
       EXPECT_EQ(report.chunks, (bytes + 65535) / 65536);
       EXPECT_FALSE(report.stopped);
-      EXPECT_EQ(told, 1.0);
+      EXPECT_EQ(reported, 1.0);
       target.flush();
       EXPECT_EQ(words(out), all_times_three_plus_one(words(in))) << to_string(w.source) << ", " << bytes;
     }
@@ -80,7 +80,7 @@ TEST_P(a_pipeline, transforms_a_file_in_place) {
   mapped_file f(path, file_access::read_write);
   const chunk_pipeline pipeline({.chunk_bytes = 100'000, .depth = 4, .readers = 3}, device());
   EXPECT_EQ(pipeline.run(f, &f, times_three_plus_one).source, chunk_source::staged)
-      << "a mapping that is written cannot be registered";
+      << "a writable mapping cannot be registered";
   EXPECT_EQ(words(path), expected);
 }
 
@@ -106,7 +106,8 @@ TEST_P(a_pipeline, finds_the_faster_source_by_trying_both) {
   EXPECT_EQ(report.source,
             report.registered_rate > 1.5 * report.staged_rate ? chunk_source::registered : chunk_source::staged);
   if (simulated()) {
-    // One reader makes 8.8 GB/s by pread, and registers 45.2 GB/s; more readers do not make it register more.
+    // One reader reaches 8.8 GB/s by pread, and registers 45.2 GB/s; more readers do not increase the registration
+    // rate.
     const auto one = find({.chunk_bytes = 64 * kib, .depth = 8, .readers = 1});
     EXPECT_EQ(one.source, chunk_source::registered);
     EXPECT_NEAR(one.staged_rate, 8.8e9, 1e8);
@@ -123,9 +124,9 @@ TEST_P(a_pipeline, finds_the_faster_source_by_trying_both) {
 }
 
 TEST_P(a_pipeline, writes_the_right_bytes_where_the_driver_refuses_to_register_a_piece) {
-  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver registers what is registered already";
-  // Pieces of several parts, so that some readers still write a piece's results while another finds that the piece behind it in
-  // the slot has to be staged.
+  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver accepts registered memory again";
+  // Pieces of several parts, so that some readers still write a piece's results while another finds that the next piece
+  // in the slot must be staged.
   constexpr std::size_t piece = 4 * mib, pieces = 12;
   constexpr unsigned depth = 3;
   const auto in = make("in", pieces * piece), out = make("out", pieces * piece);
@@ -134,7 +135,8 @@ TEST_P(a_pipeline, writes_the_right_bytes_where_the_driver_refuses_to_register_a
   for (int round = 0; round < 3; ++round) {
     const mapped_file source(in);
     mapped_file target(out, file_access::read_write);
-    // What the program has registered itself cannot be registered again: here, a page of the trial's first piece.
+    // Memory that the program has registered itself cannot be registered again: here, a page of the trial's first
+    // piece.
     auto* const page = const_cast<std::byte*>(source.bytes().data()) + depth * piece + mib;
     const host_registration held(page, 4096, {.read_only = true});
     EXPECT_EQ(pipeline.run(source, &target, times_three_plus_one).source, chunk_source::staged);
@@ -175,7 +177,7 @@ TEST_P(a_pipeline, stops_at_a_piece_when_asked) {
         stop.get_token());
     EXPECT_TRUE(report.stopped);
     EXPECT_EQ(report.chunks, 8u);
-    EXPECT_EQ(good_pieces(words(in), before, words(out), 64 * kib), 8u) << "what was begun is written";
+    EXPECT_EQ(good_pieces(words(in), before, words(out), 64 * kib), 8u) << "started pieces are written";
   }
 }
 
@@ -200,23 +202,23 @@ TEST_P(a_pipeline, ends_with_an_error_where_a_file_is_cut_short_and_what_came_be
       FAIL() << "no complaint";
     } catch (const chunk_error& e) {
       if (!w.overlap) {
-        EXPECT_EQ(e.good_bytes(), 0u) << "the plain loop touches nothing of a file that is too short";
+        EXPECT_EQ(e.good_bytes(), 0u) << "the plain loop does not change a file that is too short";
         continue;
       }
       const std::string what = e.what();
-      EXPECT_TRUE(what.find("the file ends at") != std::string::npos || what.find("cut short") != std::string::npos)
+      EXPECT_TRUE(what.find("the file ends at") != std::string::npos || what.find("was truncated") != std::string::npos)
           << what;
-      EXPECT_NE(what.find("bytes of " + out.string() + " are whole"), std::string::npos) << what;
+      EXPECT_NE(what.find("bytes of " + out.string() + " are complete"), std::string::npos) << what;
       EXPECT_LE(e.good_bytes(), 7 * 64 * kib);
       EXPECT_GE(good_pieces(in, before, words(out), 64 * kib), e.good_bytes() / (64 * kib));
       if (w.source == chunk_source::staged) {
-        EXPECT_EQ(e.good_bytes(), 7 * 64 * kib) << "all that could be read";
+        EXPECT_EQ(e.good_bytes(), 7 * 64 * kib) << "everything that could be read";
       }
     }
   }
 }
 
-// A limit on the size of files, in which writing past it is an error and no signal.
+// A limit on the file size, where writing past it is an error instead of a signal.
 class size_limit {
  public:
   explicit size_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -251,7 +253,7 @@ TEST_P(a_pipeline, ends_with_an_error_where_writing_fails_and_what_came_before_i
         (void)pipeline.run(source, &target, times_three_plus_one);
         FAIL() << "no complaint";
       } catch (const chunk_error& e) {
-        const char* why = large ? "cut short to 1048576 bytes" : "File too large";
+        const char* why = large ? "truncated to 1048576 bytes" : "File too large";
         EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
         EXPECT_EQ(e.good_bytes(), mib);
       }
@@ -274,9 +276,9 @@ TEST_P(a_pipeline, hands_on_what_the_work_throws) {
   });
 }
 
-// On a file system of a mebibyte, in a process of its own: 0 if all is as it should be.
+// Fills a file system of 1 MiB. Runs in a separate process; returns 0 if everything is as expected.
 int fill_a_disk(const fs::path& in, const fs::path& disk) {
-  // Its own mounts go with the process.
+  // The mounts end with the process.
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 77;
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
@@ -291,7 +293,7 @@ int fill_a_disk(const fs::path& in, const fs::path& disk) {
   } catch (const error& e) {
     if (std::string(e.what()).find("No space left") == std::string::npos || fs::exists(out)) return 2;
   }
-  // A sparse file claims room that is not there.
+  // A sparse file promises space that does not exist.
   std::ofstream(out).put('x');
   fs::resize_file(out, 2 * mib);
   const mapped_file source(in);
@@ -314,7 +316,7 @@ int fill_a_disk(const fs::path& in, const fs::path& disk) {
 }
 
 TEST_P(a_pipeline, ends_with_an_error_where_the_disk_is_full) {
-  if (!simulated()) GTEST_SKIP() << "about files: the device makes no difference, and CUDA does not survive a fork";
+  if (!simulated()) GTEST_SKIP() << "concerns files only, and CUDA does not survive a fork";
   const auto in = make("in", 2 * mib);
   fs::create_directory(folder / "disk");
   const pid_t child = fork();
@@ -322,14 +324,14 @@ TEST_P(a_pipeline, ends_with_an_error_where_the_disk_is_full) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "skipped: no file system may be mounted here";
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "skipped: no permission to mount a file system";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // --- speed, and what the recording shows -------------------------------------------------------------------
 
 TEST_P(a_pipeline, is_several_times_as_fast_as_the_plain_loop) {
-  if (!simulated()) GTEST_SKIP() << "a promise about simulated time; real devices are measured by the benchmarks";
+  if (!simulated()) GTEST_SKIP() << "concerns simulated time; the benchmarks measure real devices";
   const auto in = make("in", 32 * mib), out = make("out", 32 * mib);
   const mapped_file source(in);
   mapped_file target(out, file_access::read_write);
@@ -342,7 +344,7 @@ TEST_P(a_pipeline, is_several_times_as_fast_as_the_plain_loop) {
   };
   const auto plain = time(false), overlapped = time(true);
   EXPECT_GT(plain, 4 * overlapped) << plain << " ns plain, " << overlapped << " ns overlapped";
-  EXPECT_EQ(time(true), overlapped) << "and takes the same time each time, whatever the reader threads do";
+  EXPECT_EQ(time(true), overlapped) << "and takes the same time in every run, whatever the reader threads do";
 }
 
 TEST_P(a_pipeline, shows_copies_both_ways_and_the_kernel_at_once) {
@@ -380,7 +382,7 @@ TEST_P(a_pipeline, shows_copies_both_ways_and_the_kernel_at_once) {
   };
   EXPECT_EQ(up.size(), 32u);
   EXPECT_EQ(down.size(), 32u);
-  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver's streams do everything at once";
+  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver's streams execute immediately";
   EXPECT_GT(together(up, down), 8u) << "both directions of the link";
   EXPECT_GT(together(up, kernels), 4u) << "piece k+1 arrives while piece k computes";
   EXPECT_GT(together(down, kernels), 4u) << "piece k-1 leaves while piece k computes";

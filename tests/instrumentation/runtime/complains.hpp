@@ -8,12 +8,12 @@
 
 namespace sluice::runtime {
 
-/// Fails unless `action` throws an error whose message contains `about`.
+/// Fails the test unless `action` throws an error whose message contains `about`.
 template <class Action>
 void complains(const std::string& about, Action&& action) {
   try {
     action();
-    ADD_FAILURE() << "no complaint about '" << about << "'";
+    ADD_FAILURE() << "no error about '" << about << "'";
   } catch (const error& e) {
     EXPECT_NE(std::string(e.what()).find(about), std::string::npos) << e.what();
   }

@@ -22,7 +22,7 @@ TEST_P(files, are_mapped_as_they_are) {
 }
 
 TEST_P(files, that_can_be_written_cannot_be_registered) {
-  if (!simulated()) GTEST_SKIP() << "measured on one H200: it depends on the file system";
+  if (!simulated()) GTEST_SKIP() << "depends on the file system; measured on an H200";
   const mapped_file written(make("rw", 8192), file_access::read_write);
   auto* const data = const_cast<std::byte*>(written.bytes().data());
   complains("writable", [&] { const host_registration pinned(data, 8192, {.read_only = true}, device()); });
@@ -35,7 +35,7 @@ TEST_P(files, are_complained_about_when_they_cannot_be_used) {
   complains("No such file", [&] { mapped_file f(folder / "missing"); });
   complains("empty", [&] { mapped_file f(make("empty", 0)); });
   complains("not a regular file", [&] { mapped_file f(folder); });
-  complains("no multiple of 8", [&] { (void)mapped_file(make("odd", 1001)).as<double>(); });
+  complains("not a multiple of 8", [&] { (void)mapped_file(make("odd", 1001)).as<double>(); });
   mapped_file f(make("ro", 100));
   complains("read-only", [&] { (void)f.writable_bytes(); });
   complains("read-only", [&] { f.write_at(0, {}); });
@@ -48,7 +48,7 @@ TEST_P(files, say_when_they_were_cut_short_instead_of_crashing) {
   fs::resize_file(path, 50'000);
   std::vector<std::byte> out(60'000);
   complains("the file ends at byte 50000", [&] { f.read_at(0, out); });
-  complains("cut short", [&] { f.require_whole(); });
+  complains("truncated", [&] { f.require_whole(); });
 }
 
 TEST_P(files, keep_what_was_written_and_flushed) {
@@ -59,8 +59,8 @@ TEST_P(files, keep_what_was_written_and_flushed) {
     f.write_at(5000, some);
     f.writable_bytes()[0] = std::byte{9};
     f.flush();
-    complains("leaves the file", [&] { f.write_at(8100, some); });
-    complains("leaves the file", [&] { f.flush(8000, 500); });
+    complains("exceeds the file", [&] { f.write_at(8100, some); });
+    complains("exceeds the file", [&] { f.flush(8000, 500); });
   }
   std::ifstream in(path, std::ios::binary);
   EXPECT_EQ(in.get(), 9);
@@ -80,10 +80,10 @@ TEST_P(files, go_to_the_device_as_values) {
 TEST_P(files, are_pinned_only_to_be_read_and_whole) {
   const auto path = make("a", 1 << 20);
   const mapped_file writable(path, file_access::read_write);
-  complains("opened to be written", [&] { (void)writable.pin(); });
+  complains("opened for writing", [&] { (void)writable.pin(); });
   const mapped_file f(path);
   fs::resize_file(path, 4096);
-  complains("cut short to 4096 bytes", [&] { (void)f.pin(); });
+  complains("truncated to 4096 bytes", [&] { (void)f.pin(); });
 }
 
 TEST_P(files, are_made_with_their_space_reserved) {
@@ -98,7 +98,7 @@ TEST_P(files, are_made_with_their_space_reserved) {
   complains("nothing to map", [&] { (void)mapped_file::create(folder / "zero", 0); });
   complains("No such file", [&] { (void)mapped_file::create(folder / "no" / "such", 1); });
   complains("mapped_file::create", [&] { (void)mapped_file::create(folder / "huge", std::uint64_t{1} << 62); });
-  EXPECT_FALSE(fs::exists(folder / "huge")) << "nothing is left of a file that could not be made";
+  EXPECT_FALSE(fs::exists(folder / "huge")) << "a file that could not be created is removed";
 }
 
 TEST_P(files, have_on_disk_what_was_flushed) {

@@ -39,7 +39,7 @@ class recorded_foreign_capture : public on_each_device {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     return reinterpret_cast<Call*>(dlsym(library, name));
   }
-  /// 0: global, 2: relaxed.
+  /// Begins a capture in the driver's mode `mode`: 0 is global, 2 is relaxed.
   void begin(const stream& s, int mode) const {
     if (simulated()) {
       value_or_throw(dev().begin_capture(stream_ref(s).handle(),
@@ -48,7 +48,7 @@ class recorded_foreign_capture : public on_each_device {
     }
     EXPECT_EQ(driver<int(std::uintptr_t, int)>("cuStreamBeginCapture_v2")(s.get(), mode), 0);
   }
-  /// What the driver answers; 0: there is a graph.
+  /// Ends the capture. Returns the driver's status, which is 0 if there is a graph.
   [[nodiscard]] int end(const stream& s) const {
     if (simulated()) {
       const auto made = dev().end_capture(stream_ref(s).handle());
@@ -56,9 +56,9 @@ class recorded_foreign_capture : public on_each_device {
       return made ? 0 : 1;
     }
     void* graph = nullptr;
-    const int answer = driver<int(std::uintptr_t, void**)>("cuStreamEndCapture")(s.get(), &graph);
-    if (answer == 0) driver<int(void*)>("cuGraphDestroy")(graph);
-    return answer;
+    const int result = driver<int(std::uintptr_t, void**)>("cuStreamEndCapture")(s.get(), &graph);
+    if (result == 0) driver<int(void*)>("cuGraphDestroy")(graph);
+    return result;
   }
   [[nodiscard]] std::vector<trace::alloc_event> pool_blocks() const {
     std::vector<trace::alloc_event> rows;
@@ -98,7 +98,7 @@ TEST_P(recorded_foreign_capture, of_a_stream_that_nobody_has_named_stays_whole) 
   r.finish();
   const auto blocks = pool_blocks();
   ASSERT_EQ(blocks.size(), 3u);
-  EXPECT_NE(blocks[1].stream, trace::stream_id::none) << "asked about afterwards";
+  EXPECT_NE(blocks[1].stream, trace::stream_id::none) << "queried afterwards";
   EXPECT_EQ(blocks[2].stream, blocks[1].stream);
 }
 
@@ -124,7 +124,7 @@ TEST_P(recorded_foreign_capture, stays_whole_beside_work_on_other_streams) {
   for (const int mode : {0, 2}) {
     begin(theirs, mode);
     set_async(a.data(), 2, mib, theirs);
-    // So many that finished ones are looked for.
+    // Enough work to trigger the recorder's search for finished work.
     for (int i = 0; i < 600; ++i) set_async(a.data(), 3, 1, ours);
     for (int i = 0; i < 600; ++i) copy_async(a.data(), static_cast<char*>(a.data()) + 64, 1, ours);
     EXPECT_EQ(end(theirs), 0) << mode;

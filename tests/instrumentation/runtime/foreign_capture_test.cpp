@@ -14,7 +14,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// Captures begun by other code: by a program with cudaStreamBeginCapture, or by a framework.
+// Captures that other code begins: a program by cudaStreamBeginCapture, or a framework.
 
 namespace sluice::runtime {
 namespace {
@@ -29,13 +29,13 @@ class foreign_capture : public on_each_device {
   [[nodiscard]] stream_ref named(const stream& s, foreign_captures captures = foreign_captures::asked_about) const {
     return stream_ref::from_native(device(), s.get(), captures);
   }
-  /// Begins past the runtime, and returns the driver's id.
+  /// Begins a capture without the runtime, and returns the driver's id.
   std::uint64_t begin(const stream& s, capture_mode mode = capture_mode::relaxed) const {
     value_or_throw(dev().begin_capture(stream_ref(s).handle(), mode));
     return value_or_throw(dev().stream_capture(stream_ref(s).handle())).id;
   }
 
-  /// A graph of somebody else's.
+  /// A graph created by other code.
   struct their_graph {
     their_graph(backend::device& d, backend::graph_handle g)
         : on(d), handle(g), exec(value_or_throw(d.instantiate(g, {}))) {}
@@ -68,7 +68,7 @@ TEST_P(foreign_capture, what_it_allocates_is_nobody_elses_while_its_graph_may_be
   const stream owner, replay;
   const stream_ref s = named(owner), others = named(replay);
   const device_buffer out(mib, s);
-  // What lies ready would be a hit within the capture.
+  // A cached block would be a hit within the capture.
   p->deallocate(s, p->allocate(s, mib), mib);
   s.sync();
   const std::uint64_t id = begin(owner);
@@ -76,7 +76,7 @@ TEST_P(foreign_capture, what_it_allocates_is_nobody_elses_while_its_graph_may_be
   set_async(between, 7, mib, s);
   copy_async(out.data(), between, mib, s);
   p->deallocate(s, between, mib);
-  EXPECT_EQ(p->allocate(s, mib), between) << "within the capture it is used again";
+  EXPECT_EQ(p->allocate(s, mib), between) << "within the capture it is reused";
   p->deallocate(s, between, mib);
   void* const later = p->allocate(s, mib);
   void* const kept = p->allocate(s, mib);
@@ -87,7 +87,7 @@ TEST_P(foreign_capture, what_it_allocates_is_nobody_elses_while_its_graph_may_be
   EXPECT_EQ(p->stats().used, 0u);
   EXPECT_EQ(p->stats().kept_for_graphs, 2 * mib);
 
-  // Every block that others get keeps what they write while the graph runs.
+  // Blocks that others allocate keep their contents while the graph runs.
   std::vector<void*> theirs;
   for (int i = 0; i < 20; ++i) {
     const stream_ref& on = i % 2 == 0 ? s : others;
@@ -118,7 +118,8 @@ TEST_P(foreign_capture, is_not_broken_by_a_pool_that_looks_for_memory) {
     const stream_ref s = named(owner), t = named(other);
     p->deallocate(s, p->allocate(s, 2 * mib), 2 * mib);
     begin(owner, mode);
-    // It misses beside the capture, with memory of the captured stream free; then in it.
+    // First there is a miss outside of the capture, while memory of the captured stream is free; then a miss in the
+    // capture.
     p->deallocate(t, p->allocate(t, 64 * mib), 64 * mib);
     void* const in = p->allocate(s, 96 * mib);
     set_async(in, 1, 96 * mib, s);
@@ -135,7 +136,7 @@ TEST_P(foreign_capture, may_free_on_another_thread_and_stream) {
   const std::uint64_t id = begin(owner);
   void* const a = p->allocate(s, mib);
   std::thread([&] { p->deallocate(named(other), a, mib); }).join();
-  EXPECT_NE(p->allocate(s, mib), a) << "it is no more the captured stream's";
+  EXPECT_NE(p->allocate(s, mib), a) << "it no longer belongs to the captured stream";
   (void)end(owner);
   EXPECT_EQ(p->stats().kept_for_graphs, mib);
   forget_capture(device(), id);
@@ -156,7 +157,7 @@ TEST_P(foreign_capture, that_is_announced_keeps_memory_until_its_group_is_releas
   const announced::key mine{1, 0}, theirs{2, 0};
   p->deallocate(s, p->allocate(s, mib), mib);
   s.sync();
-  // Two at once: each takes its own stream.
+  // Two captures at once: each uses its own stream.
   announced::begin(device(), mine, [&](std::uintptr_t asked) { return asked == owner.get(); });
   announced::begin(device(), theirs, [&](std::uintptr_t asked) { return asked == second.get(); });
   EXPECT_TRUE(capturing());
@@ -177,7 +178,7 @@ TEST_P(foreign_capture, that_is_announced_keeps_memory_until_its_group_is_releas
   announced::end(device(), theirs);
   EXPECT_FALSE(capturing());
 
-  // A second graph of the first group uses the same memory: they never run at once.
+  // A second graph of the first group uses the same memory, because they never run at once.
   announced::begin(device(), mine, [&](std::uintptr_t asked) { return asked == owner.get(); });
   begin(owner);
   EXPECT_EQ(p->allocate(s, mib), a);
@@ -187,7 +188,7 @@ TEST_P(foreign_capture, that_is_announced_keeps_memory_until_its_group_is_releas
 
   first.reset();
   announced::release(device(), mine);
-  EXPECT_EQ(p->stats().kept_for_graphs, 2 * mib) << "the second graph's still";
+  EXPECT_EQ(p->stats().kept_for_graphs, 2 * mib) << "the second graph still keeps it";
   again.reset();
   announced::release(device(), mine);
   EXPECT_EQ(p->stats().kept_for_graphs, mib) << "the other group's";
@@ -237,7 +238,7 @@ TEST_P(foreign_capture, that_goes_beside_another_is_let_go_after_it) {
   capture_into({2, 0});
   graph.reset();
   announced::release(device(), {1, 0});
-  EXPECT_EQ(p->stats().kept_for_graphs, 2 * mib) << "to wait for the device would break the capture";
+  EXPECT_EQ(p->stats().kept_for_graphs, 2 * mib) << "waiting for the device would break the capture";
   EXPECT_NO_THROW(graph = end(owner));
   announced::end(device(), {2, 0});
   EXPECT_EQ(p->stats().kept_for_graphs, mib);

@@ -15,13 +15,14 @@
 namespace sluice::runtime {
 namespace {
 
-// Memory freed during a capture: the driver would refuse the free, and the capture would break.
+// Frees memory during a capture. The driver would refuse the free, which would break the capture.
 class frees_in_captures : public on_each_device {
  protected:
   static constexpr std::size_t count = 1024;
   static constexpr std::size_t bytes = count * 4;
 
-  /// Gives `block` up in a capture that sets its bytes, which it must survive; `gone` says whether it has been freed.
+  /// Frees `block` in a capture that writes to it, which must not break the capture. `gone` returns true if the block
+  /// has been freed.
   template <class Block, class Gone>
   void expect_freed_with_the_graph(const stream& s, Block block, const Gone& gone, capture_mode mode) {
     {
@@ -68,7 +69,7 @@ TEST_P(frees_in_captures, happen_when_the_graph_goes) {
   }
 }
 
-// The driver's pool hands addresses out again: one that was a graph's is an ordinary block's later.
+// The driver's pool reuses addresses: an ordinary block may have an address that belonged to a graph before.
 TEST_P(frees_in_captures, happen_when_the_graph_goes_for_blocks_at_addresses_of_graphs_before) {
   if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver keeps the memory of graphs that never ran";
   const stream s;

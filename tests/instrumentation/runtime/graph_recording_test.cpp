@@ -32,7 +32,7 @@ class recorded_graphs : public on_each_device {
     on_each_device::TearDown();
     fs::remove(path);
   }
-  /// The rows of a kind, in the order of time.
+  /// All rows of type `Row`, sorted by time.
   template <class Row>
   std::vector<Row> rows() {
     if (!snapshot) {
@@ -93,7 +93,7 @@ TEST_P(recorded_graphs, have_a_definition_launches_and_memory_of_their_own) {
     for (const auto& c : copies) {
       EXPECT_NE(c.graph_node, 0u);
       EXPECT_EQ(c.graph_node, copies[0].graph_node);
-      EXPECT_NE(c.call, trace::event_id::none) << "and the launch that asked for it";
+      EXPECT_NE(c.call, trace::event_id::none) << "and the launch that requested it";
     }
     bool used = false;
     for (const auto& p : rows<trace::pool_event>()) used = used || (p.pool == nodes[0].pool && p.used == mib);
@@ -102,7 +102,7 @@ TEST_P(recorded_graphs, have_a_definition_launches_and_memory_of_their_own) {
 }
 
 TEST_P(recorded_graphs, touch_the_blocks_that_their_nodes_name) {
-  if (!simulated()) GTEST_SKIP() << "of real devices the capture library tells, and has tests of its own";
+  if (!simulated()) GTEST_SKIP() << "on real devices the capture library records this, and has its own tests";
   recording r(path.string(), device());
   {
     const stream s;

@@ -16,7 +16,7 @@
 #include "instrumentation/runtime/kernel.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Graphs: capture work once, launch it often.
+// Graphs: work is captured once and launched often.
 
 namespace sluice::runtime {
 namespace {
@@ -30,7 +30,7 @@ class graphs : public on_each_device {
   void add_one(const stream_ref& on, std::uint32_t* data) {
     launch(kernels::affine_u32, launch_config::for_size(count), on, data, std::uint64_t{count}, 1u, 1u, 1u);
   }
-  /// Every word of a device's block, which must all be alike.
+  /// The value of the words in a device block, which must all be equal.
   std::uint32_t value_of(const void* block, const stream_ref& s) {
     std::vector<std::uint32_t> out(count);
     copy(out.data(), block, bytes, s);
@@ -162,10 +162,10 @@ TEST_P(graphs, take_other_parameters_of_the_same_shape) {
     FAIL() << "it has another node";
   } catch (const error& e) {
     EXPECT_EQ(e.code(), status::invalid_value) << e.what();
-    EXPECT_NE(std::string(e.what()).find("other nodes or edges"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("nodes or edges differ"), std::string::npos) << e.what();
   }
   exec.launch(s);
-  EXPECT_EQ(value_of(b.data(), s), 0x02020203u) << "as it was";
+  EXPECT_EQ(value_of(b.data(), s), 0x02020203u) << "unchanged";
 }
 
 TEST_P(graphs, become_nodes_of_others) {
@@ -248,11 +248,12 @@ TEST_P(graphs, keep_what_their_capture_was_given) {
     graph_capture capture(s);
     capture_of(s)->keep(std::move(owner));
   }
-  EXPECT_TRUE(again.expired()) << "given up: nothing was made of it";
+  EXPECT_TRUE(again.expired()) << "freed: nothing was instantiated from it";
   EXPECT_EQ(capture_of(s), nullptr);
 }
 
-/// What a capture says when it is broken by `wrong`; the call itself must say that it is not permitted, and the stream must work again.
+/// Fixture for captures that a call breaks: the call must fail as not permitted, the capture must fail, and the stream
+/// must work again.
 class broken_captures : public graphs {
  protected:
   template <class Wrong>
@@ -362,7 +363,7 @@ TEST_P(broken_captures, cannot_begin_twice_or_on_the_default_stream) {
   EXPECT_THROW((void)capture.finish(), error) << "once only";
 }
 
-// The same random work, once enqueued and once captured and launched, leaves the same bytes.
+// The same random work must produce the same bytes, both when enqueued and when captured and launched.
 TEST_P(graphs, do_what_the_same_calls_do_without_them) {
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {
@@ -441,7 +442,7 @@ TEST(simulated_graphs, cost_less_than_launching_their_nodes) {
   graph_exec exec(g);
   exec.upload(s);
   const auto replayed = timed([&] { exec.launch(s); });
-  EXPECT_LT(replayed.first * 50, launched.first) << "the host is free at once";
+  EXPECT_LT(replayed.first * 50, launched.first) << "the launch returns at once";
   EXPECT_LT(replayed.second * 2, launched.second);
 }
 
@@ -466,7 +467,7 @@ TEST(simulated_graphs, count_their_memory_while_it_is_live) {
     exec.launch(s);
     s.sync();
     EXPECT_EQ(device.memory().free_bytes, free_before - (1u << 20));
-    EXPECT_THROW(exec.launch(s), error) << "nobody freed what the launch before allocated";
+    EXPECT_THROW(exec.launch(s), error) << "the previous launch's allocation was not freed";
     value_or_throw(d.free_async(kept, handle));
     EXPECT_EQ(device.memory().free_bytes, free_before);
     EXPECT_NO_THROW(exec.launch(s));
@@ -474,7 +475,7 @@ TEST(simulated_graphs, count_their_memory_while_it_is_live) {
     EXPECT_NO_THROW(frees.launch(s));
     EXPECT_NO_THROW(frees.launch(s));
   }
-  EXPECT_EQ(device.memory().free_bytes, free_before) << "gone with the graphs";
+  EXPECT_EQ(device.memory().free_bytes, free_before) << "freed with the graphs";
 }
 
 TEST(simulated_graphs, refuse_memory_that_there_is_not) {

@@ -13,8 +13,8 @@
 #include "tests/instrumentation/runtime/complains.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Exchange of arrays with other libraries: guarantees and rejected inputs.
-// tests/device/check_interchange.py does the same with CuPy and PyTorch.
+// Exchange of arrays with other libraries: what is guaranteed, and which inputs are rejected.
+// tests/device/check_interchange.py tests the same with CuPy and PyTorch.
 
 namespace sluice::runtime {
 namespace {
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 
 constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max();
 
-// A tensor as another library makes one, which counts the calls of its deleter.
+// A tensor as exported by another library, which counts the calls of its deleter.
 template <class Managed>
 struct producer {
   producer(void* data, std::vector<std::int64_t> extents, dlpack::data_type type = {dlpack::type_float, 32, 1})
@@ -45,7 +45,7 @@ using versioned = producer<dlpack::managed_tensor_versioned>;
 
 class interchange : public on_each_device {
  protected:
-  // 64 MiB would hide an overrun; this block is as long as the tests say.
+  // 64 MiB would hide an overrun; this block has exactly the tested length.
   void SetUp() override {
     on_each_device::SetUp();
     if (IsSkipped()) return;
@@ -75,7 +75,7 @@ TEST_P(interchange, takes_a_tensor_over_without_a_copy_and_deletes_it_once) {
       EXPECT_THAT(a.strides(), ElementsAre(3, 1)) << "null strides mean C order";
       part = a.as<float, 2>().slice(0, 1, 2).ravel();
     }
-    EXPECT_EQ(from.deleted, 0) << "a part of it is still held";
+    EXPECT_EQ(from.deleted, 0) << "a part of it is still referenced";
     std::thread([p = std::move(part)] {}).join();
   }
   EXPECT_EQ(from.deleted, 1);
@@ -108,7 +108,7 @@ TEST_P(interchange, accepts_pinned_and_managed_memory_and_none_at_all) {
   EXPECT_EQ(from_dlpack(&b.managed).space(), memory_space::managed);
   versioned nothing(nullptr, {3, 0});
   EXPECT_EQ((from_dlpack(&nothing.managed).as<float, 2>().size()), 0u);
-  EXPECT_EQ(nothing.deleted, 1) << "an empty tensor has an owner, too";
+  EXPECT_EQ(nothing.deleted, 1) << "an empty tensor also has an owner";
   versioned single(block.data(), {});
   single.tensor().shape = nullptr;
   EXPECT_EQ((from_dlpack(&single.managed).as<float, 0>().size()), 1u);
@@ -130,15 +130,13 @@ TEST_P(interchange, refuses_hostile_tensors_and_leaves_them_to_their_owner) {
   refused("-1 axes", [](versioned& v) { v.tensor().ndim = -1; });
   refused("2147483647 axes", [](versioned& v) { v.tensor().ndim = 2147483647; });
   refused("no shape", [](versioned& v) { v.tensor().shape = nullptr; });
-  refused("an extent below 0", [](versioned& v) { v.shape[1] = -3; });
-  refused("more bytes than can be addressed", [](versioned& v) {
-    v.shape = {big, 2}, v.tensor().shape = v.shape.data();
-  });
+  refused("negative extent", [](versioned& v) { v.shape[1] = -3; });
+  refused("exceeds the address space", [](versioned& v) { v.shape = {big, 2}, v.tensor().shape = v.shape.data(); });
   refused("past 64 bits", [](versioned& v) { v.strides[0] = big; });
-  refused("leave the block", [](versioned& v) { v.strides[0] = 1 << 20; });
-  refused("leave the block", [](versioned& v) { v.shape[0] = 1 << 20; });
+  refused("exceed the block", [](versioned& v) { v.strides[0] = 1 << 20; });
+  refused("exceed the block", [](versioned& v) { v.shape[0] = 1 << 20; });
   refused("bytes before", [](versioned& v) { v.strides[0] = -(big / 16); });
-  refused("past the end of memory", [](versioned& v) { v.tensor().byte_offset = UINT64_MAX; });
+  refused("exceeds the address space", [](versioned& v) { v.tensor().byte_offset = UINT64_MAX; });
   refused("not aligned", [](versioned& v) { v.tensor().byte_offset = 2, v.shape[0] = 1; });
   refused("4 lanes", [](versioned& v) { v.tensor().dtype.lanes = 4; });
   refused("4 bits", [](versioned& v) { v.tensor().dtype.bits = 4; });
@@ -147,7 +145,7 @@ TEST_P(interchange, refuses_hostile_tensors_and_leaves_them_to_their_owner) {
   refused("ordinary host memory", [](versioned& v) { v.tensor().device.type = dlpack::cpu; });
   refused("device type 10", [](versioned& v) { v.tensor().device.type = 10; });
   refused("on device 7", [](versioned& v) { v.tensor().device.id = 7; });
-  refused("not what device type 3 says", [](versioned& v) { v.tensor().device.type = dlpack::cuda_host; });
+  refused("does not match device type 3", [](versioned& v) { v.tensor().device.type = dlpack::cuda_host; });
   refused("null", [](versioned& v) { v.tensor().data = nullptr; });
   refused("ordinary host memory", [](versioned& v) { v.tensor().data = &v; });
   refused("DLPack version 2.0", [](versioned& v) { v.managed.version.major = 2; });
@@ -159,10 +157,10 @@ TEST_P(interchange, keeps_read_only_tensors_from_being_written) {
   from.managed.flags = dlpack::flag_read_only;
   const any_array a = from_dlpack(&from.managed);
   EXPECT_TRUE(a.read_only());
-  complains("ask for const elements", [&] { (void)a.as<float, 1>(); });
+  complains("use const elements", [&] { (void)a.as<float, 1>(); });
   const device_array<const float, 1> readable = a.as<const float, 1>();
   EXPECT_EQ(readable.size(), 6u);
-  complains("cannot say", [&] { (void)to_dlpack(a); });
+  complains("cannot express", [&] { (void)to_dlpack(a); });
   auto* const again = to_dlpack_versioned(readable);
   EXPECT_EQ(again->flags, dlpack::flag_read_only);
   again->deleter(again);
@@ -192,9 +190,9 @@ TEST_P(interchange, hands_arrays_out_that_live_until_the_consumer_deletes_them) 
   EXPECT_EQ(out->dl_tensor.ndim, 3);
   EXPECT_EQ(out->dl_tensor.shape[2], 256);
   EXPECT_EQ(out->dl_tensor.strides[2], 64 * 128);
-  EXPECT_EQ(memory_space_of(data), memory_space::device) << "the memory is still there";
+  EXPECT_EQ(memory_space_of(data), memory_space::device) << "the memory is still allocated";
   const any_array back = from_dlpack(out);
-  EXPECT_EQ((back.as<std::complex<double>, 3>().data()), data) << "a round trip is no copy";
+  EXPECT_EQ((back.as<std::complex<double>, 3>().data()), data) << "a round trip does not copy";
   EXPECT_LE(device().memory().free_bytes, before - (std::uint64_t{1} << 25));
 }
 
@@ -216,7 +214,7 @@ TEST_P(interchange, reads_the_cuda_array_interface_without_a_copy) {
   {
     const any_array a = import_cai(object, owner);
     EXPECT_EQ(a.data(), block.data());
-    EXPECT_THAT(a.strides(), ElementsAre(1, 2)) << "bytes there, elements here";
+    EXPECT_THAT(a.strides(), ElementsAre(1, 2)) << "bytes in the interface, elements in the view";
     EXPECT_EQ(owner.use_count(), 2);
     EXPECT_TRUE((a.as<float, 2>().is_f_contiguous()));
   }
@@ -244,17 +242,17 @@ TEST_P(interchange, refuses_interfaces_that_cannot_be_believed) {
   using cai = cai_description;
   refused("version 1", [](cai& c) { c.version = 1; });
   refused("masked", [](cai& c) { c.masked = true; });
-  refused("legacy (1) or the per-thread (2)", [](cai& c) { c.stream = 0; });
-  refused("little endian", [](cai& c) { c.typestr = ">f4"; });
-  refused("little endian", [](cai& c) { c.typestr = "|f4"; });
+  refused("1 (legacy) or 2 (per-thread default stream)", [](cai& c) { c.stream = 0; });
+  refused("little-endian", [](cai& c) { c.typestr = ">f4"; });
+  refused("little-endian", [](cai& c) { c.typestr = "|f4"; });
   for (const char* text : {"", "<", "<f", "<f0", "<f-4", "<fx", "<f99", "<O8", "<f4x", "<f99999999999"}) {
     refused(std::string("element type '") + text + "'", [&](cai& c) { c.typestr = text; });
   }
-  refused("2 extents and 1 strides", [](cai& c) { c.strides = std::vector<std::int64_t>{4}; });
-  refused("no whole number", [](cai& c) { c.strides = std::vector<std::int64_t>{12, 2}; });
-  refused("leave the block", [](cai& c) { c.shape = {2, 400}; });
-  refused("an extent below 0", [](cai& c) { c.shape = {-2, 3}; });
-  refused("more bytes than can be addressed", [](cai& c) { c.shape = {big, big}; });
+  refused("2 extents but 1 strides", [](cai& c) { c.strides = std::vector<std::int64_t>{4}; });
+  refused("not a multiple of the element size", [](cai& c) { c.strides = std::vector<std::int64_t>{12, 2}; });
+  refused("exceed the block", [](cai& c) { c.shape = {2, 400}; });
+  refused("negative extent", [](cai& c) { c.shape = {-2, 3}; });
+  refused("exceeds the address space", [](cai& c) { c.shape = {big, big}; });
   refused("null", [](cai& c) { c.data = 0; });
 }
 

@@ -54,7 +54,7 @@ std::string text_of(const fs::path& path) {
   return out.str();
 }
 
-// What stands in `back quotes` in a cell.
+// The texts in `back quotes` of a cell.
 std::vector<std::string> in_quotes(const std::string& cell) {
   static const std::regex quote("`([^`]+)`");
   std::vector<std::string> out;
@@ -94,23 +94,23 @@ bool has_any(const std::string& text, const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(), [&](const auto& word) { return has_word(text, word); });
 }
 
-// The source of a demo that `sluice demo` knows, or the example itself; empty if there is none.
+// The source of a demo that `sluice demo` lists, or the example itself; empty if there is none.
 fs::path source_of(const std::string& shown_by) {
   static const std::string demo = "sluice demo ";
   if (!shown_by.starts_with(demo)) return root / shown_by;
   std::string name = shown_by.substr(demo.size());
   const std::string listed = '"' + name + '"';
-  if (text_of(root / "app/workloads/workloads.cpp").find(listed) == std::string::npos) return {};
+  if (text_of(root / "app/demos/demos.cpp").find(listed) == std::string::npos) return {};
   std::replace(name.begin(), name.end(), '-', '_');
-  return root / "app/workloads" / (name + ".cpp");
+  return root / "app/demos" / (name + ".cpp");
 }
 
 TEST(inventory, has_an_entry_for_every_row_and_for_no_other) {
   std::map<std::string, int> entries;
   for (const row& r : rows()) ++entries[r.id];
   for (const auto& [id, count] : entries) {
-    EXPECT_TRUE(every_row.contains(id)) << id << " is no row";
-    EXPECT_EQ(count, 1) << id << " is there more than once";
+    EXPECT_TRUE(every_row.contains(id)) << id << " is not a row";
+    EXPECT_EQ(count, 1) << id << " occurs more than once";
   }
   for (const std::string& id : every_row) {
     EXPECT_TRUE(entries.contains(id)) << id << " has no entry";
@@ -127,12 +127,12 @@ TEST(inventory, names_what_the_headers_declare) {
       headers += text_of(root / "instrumentation/runtime" / header);
     }
     for (const std::string& name : r.names) {
-      EXPECT_TRUE(has_word(headers, name)) << r.id << ": no header of its declares " << name;
+      EXPECT_TRUE(has_word(headers, name)) << r.id << ": none of its headers declares " << name;
     }
   }
 }
 
-// Whether this program has the test: on the simulated device, where it is one of each device.
+// True if this program has the test; a test that runs on each device must run on the simulated device.
 bool is_run(const std::string& file, const std::string& test) {
   const auto& all = *::testing::UnitTest::GetInstance();
   for (int i = 0; i < all.total_test_suite_count(); ++i) {
@@ -168,7 +168,7 @@ TEST(inventory, names_tests_that_exist) {
 
 TEST(inventory, names_demos_and_examples_that_exist) {
   for (const row& r : rows()) {
-    EXPECT_FALSE(r.shown_by.empty()) << r.id << " is shown by nothing";
+    EXPECT_FALSE(r.shown_by.empty()) << r.id << " is not shown by an example or demo";
     for (const std::string& shown_by : r.shown_by) {
       const fs::path source = source_of(shown_by);
       EXPECT_TRUE(fs::is_regular_file(source)) << r.id << ": there is no '" << shown_by << "'";

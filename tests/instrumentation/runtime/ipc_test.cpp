@@ -7,7 +7,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/runtime/roles/sharing.hpp"
 
-// Memory and an event of the runtime, shared by two processes.
+// Two processes share memory and an event of the runtime.
 
 namespace sluice::runtime {
 namespace {
@@ -51,7 +51,7 @@ TEST_P(shared_by_one, is_device_memory_within_one_block) {
 }
 
 TEST_P(shared_by_one, opens_in_another_process_only) {
-  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver's other processes are this one";
+  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver's other processes are this process";
   const device_buffer a(4096);
   EXPECT_THROW(imported_memory(share_memory(a.data(), 4096)), error);
 }

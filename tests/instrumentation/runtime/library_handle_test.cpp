@@ -92,7 +92,7 @@ TEST_P(libraries, have_one_handle_per_device_and_thread) {
   EXPECT_EQ(first->version() == 0, simulated());
 }
 
-// They have one workspace, and it may come from a block that the default stream still uses.
+// All streams share one workspace, which may reuse a block that an earlier stream still uses.
 TEST_P(libraries, let_a_stream_wait_for_the_one_before) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
   const stream s, t;
@@ -143,7 +143,7 @@ TEST_P(libraries, leave_their_workspace_to_the_graph_that_uses_it) {
   const std::size_t bytes = blas->workspace_bytes();
   EXPECT_EQ(used(), bytes);
   const auto captured = [&] {
-    graph_capture capture(s);  // the stream that was chosen before
+    graph_capture capture(s);  // the previously selected stream
     for (int i = 0; i < 2; ++i) blas->sgemm({8, 8, 8}, 1, a, a, 0, a + 64);
     return capture.finish();
   };
@@ -154,7 +154,7 @@ TEST_P(libraries, leave_their_workspace_to_the_graph_that_uses_it) {
     EXPECT_EQ(used(), 2 * bytes) << "graphs may run at once";
     blas->sgemm({8, 8, 8}, 1, a, a, 0, a + 64);
     s.sync();
-    EXPECT_EQ(used(), 3 * bytes) << "and beside what is enqueued later";
+    EXPECT_EQ(used(), 3 * bytes) << "and at the same time as later work";
     library_handle<cublas>::release_all();
     EXPECT_EQ(used(), 2 * bytes) << "the graphs keep theirs";
     graph_exec exec(*first);
@@ -165,7 +165,7 @@ TEST_P(libraries, leave_their_workspace_to_the_graph_that_uses_it) {
     t.sync();
     EXPECT_EQ(used(), 2 * bytes);
   }
-  EXPECT_EQ(pool->stats().used, 0u) << "they go with the graphs";
+  EXPECT_EQ(pool->stats().used, 0u) << "workspaces are freed with the graphs";
   EXPECT_EQ(used(), 0u);
 }
 

@@ -17,25 +17,25 @@
 #include "instrumentation/writer/listener.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// The last live sets are sent at program exit, which waits for them, but not forever if a thread blocks.
+// Program exit sends the last live sets and waits for them, but not forever if a thread blocks.
 
 namespace sluice::runtime {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Less than a recording's end may take, and more than the 0.2 s after which a writer counts as stuck.
+/// Expected maximum duration of a recording's end; longer than the 0.2 s after which a writer counts as stuck.
 constexpr auto most = 300ms;
-/// The same on a machine that has other things to do.
+/// The maximum duration on a busy machine.
 constexpr auto longest = 30 * most;
-/// Longer than that.
+/// The duration of the hold, longer than `longest`.
 constexpr auto held_for = 30s;
 
-/// The first piece of memory after `hold` comes when it is let go, or has been waited for too long.
+/// A device on which, after `hold`, the first allocation of memory lasts until the test releases it or it times out.
 class holding_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
-  [[nodiscard]] backend::outcome<backend::physical_handle> create_physical(std::uint64_t size) override {
+  [[nodiscard]] backend::device_result<backend::physical_handle> create_physical(std::uint64_t size) override {
     if (std::exchange(hold, false)) {
       holds.set_value();
       in_time = let_go.get_future().wait_for(held_for) == std::future_status::ready;
@@ -53,31 +53,31 @@ class live_set_sender_end : public testing::Test {
   static constexpr std::size_t bytes = 2 * mib, small_bytes = 512;
 
   void SetUp() override {
-    ASSERT_TRUE(door_.has_value());
+    ASSERT_TRUE(writer_address_.has_value());
     setenv("SLUICE_RING_BYTES", "16384", 1);
   }
   void TearDown() override {
-    collector::stop();
+    ring::stop();
     unsetenv("SLUICE_RING_BYTES");
   }
 
-  /// A writer that has lost frees, and takes nothing more by itself.
+  /// Starts a recording whose writer has lost frees and drains only on request.
   void record_and_lose() {
     layer_log::recording_comes();
-    ASSERT_TRUE(collector::start(door_->name().c_str(), {}));
+    ASSERT_TRUE(ring::start(writer_address_->name().c_str(), {}));
     layer_log::recording_is_here();
-    while (collector::lost_memory_events() == 0) layer_log::freed(stream_, {});
+    while (ring::lost_memory_events() == 0) layer_log::freed(stream_, {});
   }
-  /// Once, all that it can.
+  /// Drains everything that is available, once.
   void take() {
     std::vector<std::string> complaints;
-    for (auto& ring : door_->take(complaints)) rings_.push_back(std::move(ring));
+    for (auto& ring : writer_address_->take(complaints)) rings_.push_back(std::move(ring));
     std::vector<std::byte> taken;
-    for (collector::arrival& ring : rings_) ASSERT_TRUE(ring.reader.drain(taken).has_value());
+    for (writer::arrival& ring : rings_) ASSERT_TRUE(ring.reader.drain(taken).has_value());
   }
 
-  decltype(collector::listener::open()) door_ = collector::listener::open();
-  std::vector<collector::arrival> rings_;
+  decltype(writer::listener::open()) writer_address_ = writer::listener::open();
+  std::vector<writer::arrival> rings_;
   std::shared_ptr<holding_device> device_ = std::make_shared<holding_device>(backend::simulated_config{});
   device_ref ref_{device_};
   device_guard guard_{ref_};
@@ -96,9 +96,9 @@ TEST_F(live_set_sender_end, comes_where_the_writer_takes_nothing) {
   p_->deallocate(stream_, kept, small_bytes);
 }
 
-// It makes room again and again, each time before it counts as stuck.
+// The writer makes room repeatedly, each time just before it would count as stuck.
 TEST_F(live_set_sender_end, comes_where_the_writer_is_slow) {
-  constexpr std::size_t blocks = 100'000;  // 400 parts of a set, of which a ring holds one or two.
+  constexpr std::size_t blocks = 100'000;  // 400 parts of a live set, of which a ring holds one or two.
   constexpr auto between = 150ms;
   std::vector<void*> kept(blocks);
   for (void*& block : kept) block = p_->allocate(stream_, small_bytes);

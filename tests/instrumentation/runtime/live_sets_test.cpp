@@ -18,7 +18,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// A ring that is too small loses events of a pool's blocks; the recording is repaired afterwards.
+// A ring that is too small loses events of a pool's blocks; later live sets repair the recording.
 
 namespace sluice::runtime {
 namespace {
@@ -40,7 +40,7 @@ class lost_events : public on_each_device {
     fs::remove(path_);
   }
 
-  /// Blocks of a layer at the last checkpoint: how many of which size.
+  /// The number of blocks of each size that are live in a layer at the last checkpoint.
   [[nodiscard]] std::map<std::uint64_t, int> live_at_end(trace::layer layer) const {
     auto file = trace::file::open(path_.string());
     EXPECT_TRUE(file) << file.error().to_string();
@@ -55,15 +55,15 @@ class lost_events : public on_each_device {
     return found;
   }
 
-  /// Allocates and frees faster than the writer reads, until it has missed some of it.
+  /// Allocates and frees faster than the writer reads, until events are lost.
   static void flood(pool_memory_resource& pool, const stream& on) {
     constexpr int least = 2000, most = 200'000;
-    const std::uint64_t lost_before = collector::lost_memory_events();
-    for (int i = 0; i < least || (i < most && collector::lost_memory_events() == lost_before); ++i)
+    const std::uint64_t lost_before = ring::lost_memory_events();
+    for (int i = 0; i < least || (i < most && ring::lost_memory_events() == lost_before); ++i)
       pool.deallocate(on, pool.allocate(on, hit_bytes), hit_bytes);
   }
 
-  /// Long enough for the writer to empty the ring.
+  /// Waits long enough for the writer to empty the ring.
   void let_time_pass() const {
     if (simulated()) return device().backend().host_spends(backend::host_work::read_file, 4096 * mib);
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
@@ -73,7 +73,7 @@ class lost_events : public on_each_device {
 };
 SLUICE_ON_EACH_DEVICE(lost_events);
 
-// Nor do they leave out one that lives where others lived a moment ago.
+// A live set includes a block even if other blocks used its address a moment ago.
 TEST_P(lost_events, leave_no_block_of_a_pool_live_that_was_freed) {
   const auto p = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()));
   const stream s;
@@ -82,7 +82,7 @@ TEST_P(lost_events, leave_no_block_of_a_pool_live_that_was_freed) {
   for (int i = 0; i < 10; ++i) {
     gone.emplace_back(gone_bytes, s, p);
     kept.emplace_back(kept_bytes, s, p);
-    let_time_pass();  // What was allocated is known.
+    let_time_pass();  // Earlier allocations have been recorded.
   }
   for (device_buffer& buffer : gone) {
     flood(*p, s);
@@ -98,8 +98,8 @@ TEST_P(lost_events, leave_no_block_of_a_pool_live_that_was_freed) {
   EXPECT_THAT(live_at_end(trace::layer::user), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 10)));
 }
 
-// Whoever is recorded, all pools of the process tell what becomes of their blocks, and so what lives. Only those that are made meanwhile
-// say that they are there.
+// In any recording, all pools of the process report changes to their blocks, and so their live sets. Only pools created
+// during the recording report their creation.
 TEST_P(lost_events, leave_live_what_pools_of_other_devices_have) {
   const auto p = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()));
   backend::simulated_config config;
@@ -109,7 +109,7 @@ TEST_P(lost_events, leave_live_what_pools_of_other_devices_have) {
     return std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(other));
   };
   const stream s, on_other(other);
-  // Simulated devices all begin at the same address.
+  // All simulated devices start at the same address.
   const auto before = own(), earlier = own();
   before->deallocate(on_other, before->allocate(on_other, hit_bytes), hit_bytes);
   recording r(path_.string(), device());

@@ -18,7 +18,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// One test suite for every resource on every device.
+// Tests that every memory resource must pass on every device.
 
 namespace sluice::runtime {
 namespace {
@@ -187,8 +187,9 @@ TEST_P(each_resource, works_for_many_threads_on_their_own_streams) {
 }
 
 TEST_P(each_resource, runs_out_of_memory_and_recovers) {
-  if (resource->space() != memory_space::device) GTEST_SKIP() << "the host's memory is not used up by a test";
-  // On a device of 64 MiB that is soon; on a real one in pieces of a quarter of what is free.
+  if (resource->space() != memory_space::device) GTEST_SKIP() << "this test does not exhaust the host's memory";
+  // Memory is soon exhausted on a device of 64 MiB; on a real device the test takes pieces of a quarter of the free
+  // memory.
   backend::simulated_config small;
   small.memory_bytes = 576 * mib;
   if (device_->simulated()) {
@@ -196,13 +197,13 @@ TEST_P(each_resource, runs_out_of_memory_and_recovers) {
     resource = std::get<1>(GetParam()).make(*device_);
   }
   const stream_ref s(*device_);
-  device_->sync();  // The driver's pools give back what the tests before have freed.
+  device_->sync();  // The driver's pools return what earlier tests have freed.
   const std::size_t piece = device_->memory().free_bytes / 4 / mib * mib;
   ASSERT_GT(piece, 0u);
   std::vector<void*> held;
   try {
     for (int i = 0; i < 100; ++i) held.push_back(resource->allocate(s, piece));
-    ADD_FAILURE() << "there is no end to it";
+    ADD_FAILURE() << "memory never runs out";
   } catch (const out_of_memory& e) {
     EXPECT_EQ(e.requested_bytes(), piece);
     EXPECT_EQ(e.stream(), 0u);
@@ -249,7 +250,7 @@ TEST_P(each_resource, keeps_what_many_streams_wrote_apart) {
   for (const piece& p : live) end(p);
 }
 
-// What one stream still does with a block that was freed on it must not show in what another is given.
+// A stream's remaining work on a block that it freed must not affect the block's next user.
 TEST_P(each_resource, gives_memory_from_stream_to_stream_without_a_race) {
   if (resource->space() == memory_space::managed) GTEST_SKIP() << "managed memory is freed when its stream is done";
   constexpr std::size_t words = 256 << 10, bytes = words * 4, rounds = 24;
@@ -326,7 +327,7 @@ TEST(memory_resources, keep_no_block_that_they_could_not_wait_for) {
   counting resource(device, memory_space::pageable);
   const stream blocking(device, stream_mode::blocking);
   const graph_capture capture(blocking);
-  EXPECT_THROW((void)resource.allocate_sync(64), error) << "the default stream may not be waited for now";
+  EXPECT_THROW((void)resource.allocate_sync(64), error) << "the default stream must not be waited for now";
   EXPECT_EQ(resource.blocks, 0);
 }
 

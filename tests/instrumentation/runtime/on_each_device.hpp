@@ -11,7 +11,7 @@
 
 namespace sluice::runtime {
 
-/// A suite for both backends: a new simulated device, and the first CUDA device if there is one.
+/// Fixture for tests on both backends: on a new simulated device, and on the first CUDA device if there is one.
 class on_each_device : public ::testing::TestWithParam<backend::backend_kind> {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// While a pool grows or shrinks, the functions it calls may use pools, including the same pool.
+// While a pool grows or shrinks, the functions that it calls may use pools, including the same pool.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -44,7 +44,7 @@ TEST(pool_call_backs, use_pools_as_ever) {
   EXPECT_EQ(above->stats().used_blocks, 1u);
   EXPECT_EQ(first.stats().used_blocks, above->stats().segments);
   above->deallocate(s, large, 64 * bytes);
-  above.reset();  // Its upstream goes with it, and calls back.
+  above.reset();  // This also destroys the upstream, which calls back.
 }
 
 }  // namespace

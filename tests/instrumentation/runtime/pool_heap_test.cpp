@@ -20,7 +20,7 @@ TEST(size_classes_of_a_heap, hold_every_size_and_begin_where_rounding_ends) {
   std::size_t last = 0;
   for (std::uint64_t g = 1; g < 5000; ++g) {
     const std::size_t c = class_of(g);
-    EXPECT_TRUE(c == last || c == last + 1) << "no class is left out, at " << g;
+    EXPECT_TRUE(c == last || c == last + 1) << "no class is skipped, at " << g;
     last = c;
     const std::uint64_t up = round_to_class(g);
     EXPECT_GE(up, g);
@@ -28,13 +28,13 @@ TEST(size_classes_of_a_heap, hold_every_size_and_begin_where_rounding_ends) {
     EXPECT_EQ(round_to_class(up), up);
     EXPECT_EQ(class_that_holds(g), class_of(up)) << g;
     if (up > 1) {
-      EXPECT_EQ(class_of(up), class_of(up - 1) + 1) << "a rounded size begins its class: " << up;
+      EXPECT_EQ(class_of(up), class_of(up - 1) + 1) << "a rounded size starts its class: " << up;
     }
   }
   EXPECT_LT(class_of((std::uint64_t{1} << 47) / granule - 1), size_classes);
 }
 
-/// Who has each granule: a caller by number, or nobody, and then whose zone it is in.
+/// The owner of each granule: a caller's number, or free, and then its zone.
 class reference {
  public:
   struct cell {
@@ -53,7 +53,7 @@ class reference {
   void set(std::uint64_t address, std::uint64_t bytes, cell to) {
     for (std::uint64_t at = address; at != address + bytes; at += granule) cells_.at(at) = to;
   }
-  /// All of it is there, free, and in one of two zones throughout.
+  /// True if the whole range exists, is free, and is entirely in `zone` or entirely in zone 0.
   [[nodiscard]] bool may_take(std::uint64_t address, std::uint64_t bytes, std::uint64_t zone) const {
     const auto first = cells_.find(address);
     if (first == cells_.end() || (first->second.zone != zone && first->second.zone != 0)) return false;
@@ -67,7 +67,7 @@ class reference {
     std::uint64_t address, bytes, zone;
     friend bool operator==(const run&, const run&) = default;
   };
-  /// Free granules of one zone side by side, as far as memory is continuous.
+  /// Runs of adjacent free granules of one zone, within continuous memory.
   [[nodiscard]] std::vector<run> free_runs() const {
     std::vector<run> runs;
     for (const auto& [at, c] : cells_) {
@@ -82,7 +82,7 @@ class reference {
     }
     return runs;
   }
-  /// Segments that are clean throughout.
+  /// Segments that are entirely clean.
   [[nodiscard]] std::vector<std::uint64_t> clean_segments() const {
     std::vector<std::uint64_t> clean;
     for (const auto& [address, s] : segments_) {
@@ -127,7 +127,7 @@ class random_heap {
     live_.clear();
     for (std::uint64_t stream = 1; stream <= streams; ++stream) retag(stream);
     compare();
-    EXPECT_EQ(heap_.release(0).size() + 0u, spare_of(max_segments)) << "everything goes in the end";
+    EXPECT_EQ(heap_.release(0).size() + 0u, spare_of(max_segments)) << "everything is released in the end";
     EXPECT_EQ(heap_.reserved(), 0u);
   }
 
@@ -167,7 +167,7 @@ class random_heap {
     const bool any = pick(2) == 0;
     block* b = any ? heap_.take_any(bytes, from) : heap_.take(bytes, from);
     if (b == nullptr) {
-      // The fast way may miss one that it is not sure of; the other may not.
+      // The fast search may miss a block if it is unsure; the full search must not.
       EXPECT_TRUE(!any || !there_is(bytes, stream)) << bytes << " on " << stream;
       return;
     }
@@ -224,7 +224,7 @@ class random_heap {
         ++blocks;
       }
     });
-    EXPECT_EQ(free, reference_.free_runs()) << "what can join has joined, and nothing else";
+    EXPECT_EQ(free, reference_.free_runs()) << "exactly the adjacent blocks are merged";
     EXPECT_EQ(bytes, reference_.bytes());
     EXPECT_EQ(heap_.reserved(), bytes);
     EXPECT_EQ(heap_.taken_bytes(), used);
@@ -240,7 +240,7 @@ class random_heap {
   reference reference_;
   int last_owner_ = 0;
   std::vector<std::pair<block*, int>> live_;
-  // Side by side, so that continuous ones join; and one apart.
+  // Adjacent segments, so that continuous ones merge, and a separate segment.
   std::vector<std::uint64_t> absent_{base,
                                      base + segment_bytes,
                                      base + 2 * segment_bytes,

@@ -16,7 +16,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// A pool's block is not reused before the work on it is done, also during graphs and captures.
+// A pool does not reuse a block before the work on it is done, also during graphs and captures.
 
 namespace sluice::runtime {
 namespace {
@@ -71,7 +71,7 @@ TEST_P(pool_order, a_block_of_a_graph_that_goes_is_the_next_ones_that_it_is_free
   if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
   const stream s, t;
   std::atomic<bool> stop{false};
-  std::thread busy([&] {  // so that who gives back and who frees wait for each other
+  std::thread busy([&] {  // competes with threads that trim and free
     while (!stop) (void)p->stats();
   });
   for (int round = 0; round < 2000 && !HasFailure(); ++round) {
@@ -169,7 +169,7 @@ TEST_P(pool_order, a_stream_may_go_before_the_graph_in_which_it_freed) {
     g.emplace(capture.finish());
   }
   g.reset();
-  EXPECT_EQ(p->allocate(t, 4 * mib), block) << "the stream was waited for, and its memory is anybody's";
+  EXPECT_EQ(p->allocate(t, 4 * mib), block) << "the stream was waited for, so any stream may use its memory";
   p->deallocate(t, block, 4 * mib);
   p->trim();
   EXPECT_EQ(p->stats().reserved, 0u);
@@ -188,15 +188,15 @@ TEST_P(pool_order, a_pool_and_its_stream_may_go_before_the_graph_in_which_it_fre
     g.emplace(capture.finish());
     p.reset();
   }
-  EXPECT_LT(device().memory().free_bytes, free_before) << "the graph's still";
+  EXPECT_LT(device().memory().free_bytes, free_before) << "it still belongs to the graph";
   g.reset();
-  if (!simulated()) return;  // A real device keeps what it has grown by for itself.
+  if (!simulated()) return;  // A real device keeps its own growth.
   EXPECT_EQ(device().memory().free_bytes, free_before);
 }
 
 // --- the default stream beside captures -------------------------------------------------------------------
 
-// Blocking streams and the default stream wait for each other: beside a capture of one, nothing may be asked of the other.
+// Blocking streams and the default stream wait for each other: while one is captured, the other must not be queried.
 
 TEST_P(pool_order, trimming_breaks_no_capture_and_takes_nothing_that_the_default_stream_still_uses) {
   constexpr std::size_t bytes = 32 * mib;
@@ -210,10 +210,10 @@ TEST_P(pool_order, trimming_breaks_no_capture_and_takes_nothing_that_the_default
   p->deallocate(always, block, bytes);
   {
     graph_capture capture(blocking, capture_mode::relaxed);
-    EXPECT_EQ(p->trim(), 0u) << "it cannot be waited for now";
+    EXPECT_EQ(p->trim(), 0u) << "the stream cannot be waited for now";
     EXPECT_NO_THROW((void)capture.finish());
   }
-  EXPECT_NO_THROW(always.sync()) << "the memory was still there";
+  EXPECT_NO_THROW(always.sync()) << "the memory was still allocated";
   EXPECT_TRUE(all_are(host, 5));
   EXPECT_EQ(p->trim(), bytes);
 }
@@ -223,7 +223,7 @@ TEST_P(pool_order, growing_breaks_no_capture_of_another_stream) {
   const stream_ref always(device());
   const stream blocking(stream_mode::blocking), other;
   p->deallocate(always, p->allocate(always, 4 * mib), 4 * mib);
-  // What a thread keeps in its front is not asked about.
+  // The streams of blocks in a thread's front are not queried.
   p->deallocate(always, p->allocate(always, 100 * mib), 100 * mib);
   graph_capture capture(blocking, capture_mode::relaxed);
   void* block = p->allocate(other, 8 * mib);
@@ -233,8 +233,8 @@ TEST_P(pool_order, growing_breaks_no_capture_of_another_stream) {
 
 // --- memory that the host writes to -----------------------------------------------------------------------
 
-/// Copies a block of 1s to the device behind much work, frees it, fills the next with 2s at once, and returns what the device
-/// has got.
+/// Copies a block of 1s to the device behind much work, frees it, fills the next block with 2s at once, and returns the
+/// device's result.
 std::vector<unsigned char> copied_before_the_next(pool_memory_resource& p, std::size_t bytes, const stream_ref& s) {
   const device_buffer there(32 * mib, s);
   for (int i = 0; i < 8; ++i) set_async(there.data(), 0, 32 * mib, s);
@@ -293,7 +293,7 @@ TEST_P(pool_order, a_pool_of_host_memory_counts_its_bytes_and_gives_them_back) {
   EXPECT_THROW((void)p.allocate(s, 4 * mib), out_of_memory);
   EXPECT_EQ(p.trim(), 0u) << "all of it is in use";
   p.deallocate(s, b, 3 * mib);
-  EXPECT_EQ(p.trim(), 3 * mib) << "what is free goes, and nothing else";
+  EXPECT_EQ(p.trim(), 3 * mib) << "exactly the free memory is released";
   std::fill_n(static_cast<char*>(a), 1000, 'x');
   p.deallocate(s, a, 1000);
   now = p.stats();
@@ -349,7 +349,7 @@ TEST_P(pool_order, what_a_stream_freed_that_goes_in_a_capture_is_withheld_until_
     }
     EXPECT_EQ(p->stats().withheld, bytes);
     void* next = p->allocate(t, bytes);
-    EXPECT_NE(next, block) << "the stream that freed it went with its copies under way";
+    EXPECT_NE(next, block) << "the stream that freed it was destroyed with its copies under way";
     set_async(next, 9, bytes, t);
     t.sync();
     p->deallocate(t, next, bytes);
@@ -363,9 +363,9 @@ TEST_P(pool_order, what_a_stream_freed_that_goes_in_a_capture_is_withheld_until_
 
 // --- streams that share a handle --------------------------------------------------------------------------
 
-// CU_STREAM_PER_THREAD is one handle for as many streams as there are threads.
+// CU_STREAM_PER_THREAD is one handle for a separate stream in each thread.
 
-/// Runs `there` on a thread that lives until `here`, run meanwhile on this one, is done.
+/// Runs `there` on a thread that stays alive until `here`, which runs on this thread at the same time, is done.
 template <class There, class Here>
 void beside(There&& there, Here&& here) {
   std::atomic<bool> ready{false}, done{false};
@@ -397,14 +397,14 @@ TEST_P(pool_order, the_drivers_per_thread_stream_is_another_one_in_each_thread) 
     beside(use_there, [&] {
       next = p->allocate(mine, bytes);
       if (!scarce) {
-        EXPECT_NE(next, block) << "that thread's work may go on, and only it can be asked";
+        EXPECT_NE(next, block) << "that thread's work may continue, and only it can query its stream";
       }
       set_async(next, 9, bytes, mine);
       mine.sync();
       p->deallocate(mine, next, bytes);
     });
     device().sync();
-    EXPECT_TRUE(all_are(host, 5)) << "waits for the other thread's where it takes its memory";
+    EXPECT_TRUE(all_are(host, 5)) << "waits for the other thread's stream before taking its memory";
     EXPECT_EQ(p->allocate(mine, bytes), next) << "a hit";
     p->deallocate(mine, next, bytes);
   }
@@ -437,7 +437,7 @@ TEST_P(pool_order, streams_of_another_device_are_other_streams_whatever_their_ha
   p->deallocate(here, a, 4096);
   EXPECT_THROW((void)p->allocate(there, 4096), error) << "it would be a hit";
   EXPECT_EQ(p->allocate(here, 4096), a);
-  // Freed there it is waited for, and comes back all the same.
+  // The pool waits for a block that is freed there, and still returns it.
   const device_buffer elsewhere(32 * mib, there);
   for (int i = 0; i < 8; ++i) set_async(elsewhere.data(), 1, 32 * mib, there);
   p->deallocate(there, a, 4096);
@@ -457,11 +457,11 @@ TEST_P(pool_order, streams_of_another_device_get_nothing_in_captures_either) {
     refused(there);
     EXPECT_NO_THROW((void)capture.finish());
   }
-  refused(stream_ref::from_native(other, there.get()));  // asked about, for others may capture it
+  refused(stream_ref::from_native(other, there.get()));  // queried, because other code may capture it
   EXPECT_EQ(p->stats().used, 0u);
 }
 
-// A callback may wait for a thread that uses the pool, or be that thread.
+// A callback may wait for a thread that uses the pool, or run on such a thread.
 TEST_P(pool_order, memory_goes_back_to_an_upstream_that_asks_the_pool) {
   std::shared_ptr<pool_memory_resource> pool;
   const auto plain = std::make_shared<device_memory_resource>(device());
@@ -472,12 +472,12 @@ TEST_P(pool_order, memory_goes_back_to_an_upstream_that_asks_the_pool) {
       [&](void* address, std::size_t bytes, const stream_ref& s) {
         ++freed;
         std::promise<void> done;
-        auto answer = done.get_future();
+        auto result = done.get_future();
         asking.emplace_back([&pool, done = std::move(done)]() mutable {
           (void)pool->stats();
           done.set_value();
         });
-        if (answer.wait_for(std::chrono::seconds(30)) == std::future_status::ready) ++answered;
+        if (result.wait_for(std::chrono::seconds(30)) == std::future_status::ready) ++answered;
         plain->deallocate(s, address, bytes);
       });
   pool = std::make_shared<pool_memory_resource>(up, pool_options{.name = "over callbacks"});

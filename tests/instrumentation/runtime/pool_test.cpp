@@ -15,7 +15,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// Guarantees that only pools give.
+// Guarantees specific to pools.
 
 namespace sluice::runtime {
 namespace {
@@ -108,7 +108,7 @@ TEST_P(pool, takes_a_higher_limit_later_or_none) {
   p->deallocate(s, second, 200 * mib);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // Which leaves a program fewer addresses.
+#if !defined(__SANITIZE_THREAD__)  // The thread sanitizer leaves a program fewer addresses.
 TEST_P(pool, has_addresses_for_all_of_the_device_beside_others) {
   if (!device().description().features.virtual_memory) GTEST_SKIP() << "the device has no virtual memory";
   std::vector<std::shared_ptr<pool_memory_resource>> pools;
@@ -139,7 +139,7 @@ TEST_P(pool, returns_free_segments_when_trimmed_but_never_blocks_in_use) {
   void* b = p->allocate(s, 4 * mib);
   EXPECT_EQ(p->trim(), 0u);
   p->deallocate(s, b, 4 * mib);
-  EXPECT_EQ(p->trim(5 * mib), 0u) << "asked to keep it";
+  EXPECT_EQ(p->trim(5 * mib), 0u) << "the pool must keep it";
   EXPECT_EQ(p->trim(), 4 * mib);
   EXPECT_EQ(p->stats().reserved, mib);
   p->deallocate(s, a, mib);
@@ -162,7 +162,7 @@ TEST_P(pool, counts_what_it_holds) {
   now = p->stats();
   EXPECT_EQ(now.peak_used, 1024 + mib);
   EXPECT_EQ(now.free(), 7 * mib);
-  EXPECT_NEAR(now.fragmentation(), 1024.0 / (7 * mib), 1e-9) << "1024 bytes lie apart";
+  EXPECT_NEAR(now.fragmentation(), 1024.0 / (7 * mib), 1e-9) << "1024 bytes are not adjacent";
   p->deallocate(s, b, mib);
   EXPECT_EQ(p->stats().used, 0u);
 }
@@ -177,7 +177,7 @@ TEST_P(pool, forgets_a_stream_that_goes) {
     p->deallocate(s, a, mib);
   }
   const stream other;
-  EXPECT_EQ(p->allocate(other, mib), a) << "its memory is anybody's now";
+  EXPECT_EQ(p->allocate(other, mib), a) << "any stream may use its memory now";
   p->deallocate(other, a, mib);
 }
 
@@ -195,7 +195,7 @@ TEST_P(pool, serves_the_buffers_of_its_device_when_made_current) {
 
 TEST(pool_over_a_small_device, grows_by_less_when_a_full_step_does_not_fit_and_recovers) {
   backend::simulated_config config;
-  config.memory_bytes = 576 * mib;  // 64 MiB are left beside the context
+  config.memory_bytes = 576 * mib;  // leaves 64 MiB besides the context
   const device_ref device(backend::make_simulated_device(config));
   pool_memory_resource p(std::make_shared<device_memory_resource>(device), {.growth_bytes = 1024 * mib});
   const stream_ref s(device);
@@ -226,7 +226,7 @@ TEST_P(pool, maps_segments_side_by_side_so_that_one_block_reaches_across_them) {
   EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](auto c) { return c == 7; }));
   p->deallocate(s, whole, 16 * mib);
   void* longer = p->allocate(s, 18 * mib);
-  EXPECT_EQ(p->stats().reserved, 20 * mib) << "what is free at the end is used, and a step is added";
+  EXPECT_EQ(p->stats().reserved, 20 * mib) << "the free end is used, and a step is added";
   p->deallocate(s, longer, 18 * mib);
 }
 
@@ -239,7 +239,7 @@ TEST_P(pool, unmaps_a_segment_between_others_that_are_in_use) {
   void* c = p->allocate(s, 4 * mib);
   set_async(b, 1, 4 * mib, s);
   p->deallocate(s, b, 4 * mib);
-  EXPECT_EQ(p->trim(), 4 * mib) << "after its stream was done with it";
+  EXPECT_EQ(p->trim(), 4 * mib) << "after its stream finished with it";
   const auto free_before = device().memory().free_bytes;
   void* again = p->allocate(s, 4 * mib);
   EXPECT_EQ(again, b) << "the hole is filled first";
@@ -284,7 +284,7 @@ TEST_P(pool, serves_a_capture_from_memory_that_stays_the_graphs_until_all_of_it_
   if (!p->grows_by_mapping()) GTEST_SKIP() << "the device has no virtual memory";
   const stream s, t;
   const pinned_buffer host(mib, s);
-  p->deallocate(s, p->allocate(s, mib), mib);  // what the thread keeps of the stream is not for the graph
+  p->deallocate(s, p->allocate(s, mib), mib);  // otherwise the graph would use the thread's blocks for the stream
   void* first = nullptr;
   std::optional<graph_exec> exec;
   {
@@ -305,7 +305,7 @@ TEST_P(pool, serves_a_capture_from_memory_that_stays_the_graphs_until_all_of_it_
   EXPECT_EQ(p->stats().used, 0u);
   std::vector<void*> others;
   for (int i = 0; i < 20; ++i) others.push_back(p->allocate(i % 2 == 0 ? s : t, mib));
-  EXPECT_EQ(std::count(others.begin(), others.end(), first), 0) << "nobody else has it while the graph can run";
+  EXPECT_EQ(std::count(others.begin(), others.end(), first), 0) << "it is not reused while the graph can run";
   for (int i = 0; i < 20; ++i) set_async(others[static_cast<std::size_t>(i)], 9, mib, i % 2 == 0 ? s : t);
   t.sync();
   exec->launch(s);
@@ -314,7 +314,7 @@ TEST_P(pool, serves_a_capture_from_memory_that_stays_the_graphs_until_all_of_it_
   EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](auto c) { return c == 5; }));
   for (int i = 0; i < 20; ++i) p->deallocate(i % 2 == 0 ? s : t, others[static_cast<std::size_t>(i)], mib);
   p->trim();
-  EXPECT_GE(p->stats().reserved, 9 * mib) << "trimmed, but for what the graph holds";
+  EXPECT_GE(p->stats().reserved, 9 * mib) << "trimmed, except for the graph's memory";
   exec.reset();
   p->trim();
   EXPECT_EQ(p->stats().reserved, 0u);
@@ -337,14 +337,14 @@ TEST_P(pool, leaves_to_a_graph_what_is_freed_while_it_is_captured_or_after) {
   if (kept != nullptr) p->deallocate(s, kept, mib);
   void* other = p->allocate(s, mib);
   EXPECT_NE(other, before) << "freed in the capture, whose nodes use it";
-  EXPECT_NE(other, kept) << "freed after it; the graph's all the same";
+  EXPECT_NE(other, kept) << "freed after it, but still the graph's";
   p->deallocate(s, other, mib);
   const auto upstream = device().memory().free_bytes;
   p.reset();
   exec->launch(s);
   s.sync();
   exec.reset();
-  EXPECT_GE(device().memory().free_bytes, upstream) << "a pool that went before its graph gives back when that goes";
+  EXPECT_GE(device().memory().free_bytes, upstream) << "a pool destroyed before its graph frees with the graph";
 }
 
 TEST_P(pool, hands_back_what_a_capture_had_that_came_to_nothing) {
@@ -400,7 +400,7 @@ TEST_P(pool, takes_its_limit_as_a_part_of_the_device_too) {
   EXPECT_EQ(p->stats().limit, device().description().memory_bytes / 2);
   EXPECT_THROW(make({.limit_fraction = 1.5}), error);
   EXPECT_THROW(p->set_limit_fraction(-1), error);
-  EXPECT_EQ(make({.limit_bytes = mib, .limit_fraction = 0.5})->stats().limit, mib) << "the lower of the two";
+  EXPECT_EQ(make({.limit_bytes = mib, .limit_fraction = 0.5})->stats().limit, mib) << "the lower of both limits";
 }
 
 // --- threads -----------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ TEST_P(pool, takes_back_what_a_thread_kept_when_it_ends) {
   EXPECT_EQ(after.used, 0u);
   EXPECT_EQ(after.used_blocks, 0u);
   EXPECT_GE(after.peak_used, 50 * 20'000u);
-  EXPECT_EQ(p->trim(8 * mib), 0u) << "kept; but the stream has been waited for, and all of it is anybody's";
+  EXPECT_EQ(p->trim(8 * mib), 0u) << "kept, but the stream was waited for, so any stream may use all of it";
   EXPECT_EQ(p->stats().largest_free, 8 * mib);
 }
 
@@ -431,7 +431,7 @@ TEST_P(pool, may_go_before_the_threads_that_used_it) {
     p->deallocate(s, p->allocate(s, 1000), 1000);
     at = 1;
     while (at != 2) std::this_thread::yield();
-    // The next pool may lie where the first one did.
+    // The next pool may have the first pool's address.
     const auto other = make();
     void* a = other->allocate(s, 1000);
     EXPECT_EQ(other->stats().used_blocks, 1u);
@@ -463,7 +463,7 @@ TEST_P(pool, uses_what_other_threads_keep_before_it_refuses) {
   keeper.join();
 }
 
-// Each thread holds blocks of one size, so that at any moment the figures stand in a fixed relation.
+// Each thread holds blocks of one size, so that the metrics have a fixed relation at any moment.
 TEST_P(pool, tells_statistics_of_one_moment_while_threads_run) {
   const auto p = make();
   constexpr std::uint64_t size = 1536, asked = 1100;

@@ -19,11 +19,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The first wait for an event lasts until it is let go, or has lasted too long.
+/// A device on which the first wait for an event lasts until the test releases it or it times out.
 class slow_event_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
-  [[nodiscard]] backend::outcome<void> sync_event(backend::event_handle event) override {
+  [[nodiscard]] backend::device_result<void> sync_event(backend::event_handle event) override {
     if (!std::exchange(waited_, true)) {
       waits.set_value();
       in_time = let_go.get_future().wait_for(30s) == std::future_status::ready;
@@ -42,7 +42,7 @@ class pool_wait : public testing::Test {
  protected:
   static constexpr std::size_t bytes = 2 * mib;
 
-  /// Another thread's `work` waits for a stream of the pool's; meanwhile this one allocates.
+  /// Another thread's `work` waits for a stream of the pool's; meanwhile this thread allocates.
   void allocate_beside(const std::function<void()>& work) {
     void* const mine = p_->allocate(stream_, bytes);
     std::thread other([&] {

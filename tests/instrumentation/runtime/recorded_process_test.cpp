@@ -1,4 +1,4 @@
-// A program of the runtime under `sluice record`: a separate process, with the fake driver if there is no other.
+// Records a program that uses the runtime by `sluice record`, with the fake driver if there is no real driver.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,14 +27,14 @@ class recorded_process : public ::testing::Test {
   }
   void TearDown() override { fs::remove(path_); }
 
-  /// Runs a program of roles/recorded.cpp, recorded. Skips where it found no device.
+  /// Records a program of roles/recorded.cpp. Skips the test if the program found no device.
   void record(const std::string& role, const std::string& ring_bytes) {
-    auto session = collector::session::start(path_.string());
+    auto session = writer::session::start(path_.string());
     ASSERT_TRUE(session) << session.error().to_string();
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      setenv(collector::socket_variable, session->socket_name().c_str(), 1);
+      setenv(ring::socket_variable, session->socket_name().c_str(), 1);
       setenv("SLUICE_RING_BYTES", ring_bytes.c_str(), 1);
       setenv("LD_LIBRARY_PATH", SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake", 1);
       const char* const program = SLUICE_BINARY_DIR "/tests/instrumentation/runtime/recorded_roles";
@@ -69,7 +69,7 @@ TEST_F(recorded_process, leaves_no_block_of_a_pool_live_that_it_freed_right_befo
     last = row.id;
     exact = row.exact;
   }));
-  EXPECT_TRUE(exact) << "only a pool's blocks were lost, and it has told them all";
+  EXPECT_TRUE(exact) << "only a pool's blocks were lost, and it has sent them all";
   std::map<std::uint64_t, int> live;
   EXPECT_TRUE(snapshot_->for_each<trace::live_block_event>([&](const trace::live_block_event& row) {
     if (row.checkpoint == last && row.layer == trace::layer::pool) ++live[row.bytes];

@@ -21,7 +21,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// Everything the runtime does is in the recording: written by the runtime, read back by core.
+// A recording contains everything that the runtime does: written by the runtime, read back by core.
 
 namespace sluice::runtime {
 namespace {
@@ -66,14 +66,14 @@ SLUICE_ON_EACH_DEVICE(recorded);
 
 TEST_P(recorded, files_open_and_name_the_device) {
   recording r(path.string(), device());
-  EXPECT_THROW(recording(path.string(), device()), error) << "one at a time";
+  EXPECT_THROW(recording(path.string(), device()), error) << "only one recording at a time";
   const auto summary = r.finish();
   EXPECT_EQ(summary.lost, 0u);
   const auto s = read();
   ASSERT_TRUE(s);
   EXPECT_TRUE(s->complete());
   EXPECT_EQ(s->simulated(), simulated());
-  const auto& named = s->tables().devices.rows();  // Of real ones all that the process sees: it may copy to each.
+  const auto& named = s->tables().devices.rows();  // All real devices that the process sees: it may copy to each.
   ASSERT_EQ(named.size(), simulated() ? 1U : devices().size());
   EXPECT_EQ(s->tables().text(named[0].name), device().name());
 }
@@ -101,7 +101,7 @@ TEST_P(recorded, copies_say_their_direction_size_and_kinds) {
   EXPECT_EQ(copies[1].direction, trace::direction::d2d);
   EXPECT_EQ(copies[2].direction, trace::direction::d2h);
   EXPECT_EQ(copies[2].destination_kind, trace::memory_kind::host);
-  // Pageable memory makes the call wait; CUPTI goes by the call's name.
+  // Copies of pageable memory make the call wait; CUPTI classifies copies by the call's name.
   if (simulated() || !exact_times) {
     EXPECT_FALSE(copies[2].asynchronous);
   }
@@ -114,10 +114,10 @@ TEST_P(recorded, copies_say_their_direction_size_and_kinds) {
   EXPECT_NE(copies[0].destination_block, trace::block_id::none) << "and the block it went to";
 }
 
-// With a capture library and a CUPTI to be had, a recording of one's own has what `sluice record` would have, also the second
-// one in a process, and lets go of CUPTI at its end.
+// With a capture library and CUPTI available, a program's own recording has the same content as `sluice record`,
+// including a second recording in the same process, and releases CUPTI at its end.
 TEST_P(recorded, has_its_device_times_from_the_capture_library) {
-  if (simulated()) GTEST_SKIP() << "of real devices";
+  if (simulated()) GTEST_SKIP() << "only for real devices";
   const char* expected = std::getenv("SLUICE_EXPECT_CAPTURE");
   if (expected == nullptr) GTEST_SKIP() << "skipped: no capture library named (SLUICE_EXPECT_CAPTURE)";
   for (int round = 0; round < 2; ++round) {
@@ -145,9 +145,9 @@ TEST_P(recorded, has_its_device_times_from_the_capture_library) {
                 testing::Contains(testing::HasSubstr("recorded with CUPTI")));
     EXPECT_THAT(texts(trace::kernel_event{}, &trace::kernel_event::name), testing::ElementsAre("affine_u32"));
     EXPECT_THAT(texts(trace::api_call_event{}, &trace::api_call_event::name), testing::Contains("cuLaunchKernel"))
-        << "names are told anew to each writer";
+        << "names are sent again to each writer";
     EXPECT_THAT(texts(trace::touch_event{}, &trace::touch_event::name), testing::Contains("affine_u32"))
-        << "and so are the names of what touches";
+        << "and so are the names of touching kernels";
     const auto copies = all<trace::transfer_event>(*s);
     ASSERT_EQ(copies.size(), 1u);
     EXPECT_EQ(copies[0].source, trace::provenance::exact);
@@ -155,7 +155,7 @@ TEST_P(recorded, has_its_device_times_from_the_capture_library) {
     EXPECT_EQ(all<trace::memset_event>(*s).size(), 1u);
     EXPECT_GT(all<trace::watermark_event>(*s).size(), 0u);
     ASSERT_EQ(s->tables().devices.rows().size(), 1u);
-    ASSERT_EQ(s->tables().contexts.rows().size(), 1u) << "the context was there before";
+    ASSERT_EQ(s->tables().contexts.rows().size(), 1u) << "the context existed before";
     EXPECT_EQ(copies[0].context, s->tables().contexts.rows()[0].id);
   }
 }
@@ -176,12 +176,12 @@ TEST_P(recorded, blocks_nest_in_layers_and_every_free_is_there) {
     by_layer[a.layer].push_back(a);
     by_block[a.block] = a;
   }
-  // A block, or, where the pool maps its memory, addresses, bytes and the mapping between them.
+  // A block; or, if the pool maps its memory, an address range, physical memory and their mapping.
   ASSERT_EQ(by_layer[trace::layer::driver].size(), device().description().features.virtual_memory ? 3u : 1u);
   ASSERT_EQ(by_layer[trace::layer::pool].size(), 2u);
   ASSERT_EQ(by_layer[trace::layer::user].size(), 2u);
   for (const auto& user : by_layer[trace::layer::user]) {
-    ASSERT_TRUE(by_block.count(user.parent)) << "a user's block lies in a pool's";
+    ASSERT_TRUE(by_block.count(user.parent)) << "a user's block is in a pool's block";
     EXPECT_EQ(by_block[user.parent].layer, trace::layer::pool);
     EXPECT_EQ(by_block[by_block[user.parent].parent].layer, trace::layer::driver) << "and that in a segment";
   }
@@ -217,7 +217,7 @@ TEST_P(recorded, pools_say_their_size_when_it_changes_and_their_blocks_say_the_r
   EXPECT_EQ(freed, 100u);
 }
 
-// A hit is told in short, a miss in full.
+// A hit writes a short record, and a miss writes a full record.
 TEST_P(recorded, hits_say_what_misses_say) {
   recording r(path.string(), device());
   {
@@ -244,7 +244,7 @@ TEST_P(recorded, hits_say_what_misses_say) {
   ASSERT_EQ(frees.size(), 18u);
   for (std::size_t i = 0; i < allocs.size(); i += 2) {
     const trace::alloc_event &miss = allocs[i], &hit = allocs[i + 1];
-    const bool on_device = i < 12;  // the host's memory is asked about each time: no hit
+    const bool on_device = i < 12;  // host memory is queried each time: never a hit
     if (on_device) {
       EXPECT_EQ(hit.call_begin, hit.time) << i;
     }
@@ -339,7 +339,7 @@ TEST_P(recorded, what_was_there_before_is_known_to_be_older) {
   EXPECT_TRUE(seen);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // Which ends a fork's child that starts a thread.
+#if !defined(__SANITIZE_THREAD__)  // The thread sanitizer ends a forked child that starts a thread.
 TEST(recording, of_a_pool_goes_on_in_a_forks_child) {
   const device_ref device(backend::make_simulated_device());
   const std::string path = fs::temp_directory_path() / ("sluice_forked_" + std::to_string(getpid()) + ".sluice");
@@ -426,8 +426,8 @@ TEST(recording, cannot_be_made_where_no_file_can) {
   EXPECT_NO_THROW(device_buffer(64, stream_ref(device)));
 }
 
-// Everything in a simulated trace but who recorded it, as text.
-std::vector<std::string> told(const std::string& path) {
+// Everything in a simulated trace except the recording process, as text.
+std::vector<std::string> reported(const std::string& path) {
   const auto file = trace::file::open(path);
   EXPECT_TRUE(file);
   const auto s = (*file)->latest();
@@ -473,7 +473,7 @@ TEST(recording, tells_the_same_of_two_runs_on_the_simulated_device) {
         if (live.size() > 10) live.erase(live.begin() + static_cast<std::ptrdiff_t>(i % 7));
       }
     }
-    auto lines = told(path);
+    auto lines = reported(path);
     fs::remove(path);
     return lines;
   };

@@ -96,7 +96,7 @@ TEST_P(runtime, copies_pinned_memory_on_two_streams_at_once) {
   down.sync();
   up.sync();
   const auto at_once = std::max(elapsed(began, up_done), elapsed(began, down_done));
-  if (simulated()) {  // a real link's time is not as exact
+  if (simulated()) {  // times of a real link are less exact
     EXPECT_LT(at_once.count(), 0.75F * one_by_one.count());
   }
   EXPECT_TRUE(std::equal(back.begin(), back.end(), b.as<std::uint32_t>().begin()));
@@ -229,7 +229,7 @@ TEST_P(runtime, moves_buffers_and_frees_each_once) {
   void* const address = a.data();
   device_buffer b(std::move(a));
   EXPECT_EQ(b.data(), address);
-  EXPECT_TRUE(a.empty());  // NOLINT(bugprone-use-after-move): that a moved-from buffer is empty is the promise
+  EXPECT_TRUE(a.empty());  // NOLINT(bugprone-use-after-move): moved-from buffers are guaranteed to be empty
   device_buffer c;
   c = std::move(b);
   EXPECT_EQ(c.data(), address);
@@ -248,7 +248,7 @@ TEST_P(runtime, keeps_a_stream_alive_for_the_memory_that_must_be_freed_on_it) {
     set_async(kept.data(), 1, kept.size_bytes(), s);
   }
   EXPECT_EQ(used(), used_before + mib);
-  kept.reset();  // on the stream whose owner has gone
+  kept.reset();  // on the stream whose owner no longer exists
   device().sync();
   EXPECT_EQ(used(), used_before);
 }
@@ -264,7 +264,7 @@ TEST_P(runtime, throws_a_typed_error_when_memory_runs_out) {
     EXPECT_FALSE(e.from_pool());
     EXPECT_NE(std::string(e.what()).find("out of memory"), std::string::npos);
   }
-  EXPECT_NO_THROW(device_buffer{mib}) << "and goes on";
+  EXPECT_NO_THROW(device_buffer{mib}) << "and still works";
 }
 
 }  // namespace

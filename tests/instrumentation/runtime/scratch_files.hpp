@@ -16,7 +16,7 @@
 
 namespace sluice::runtime {
 
-/// A suite for both backends, with a temporary folder for files of random data.
+/// Fixture for tests on both backends, with a temporary folder for files of random data.
 class scratch_files : public on_each_device {
  protected:
   void SetUp() override {
@@ -46,7 +46,7 @@ class scratch_files : public on_each_device {
         .read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size() * 4));
     return out;
   }
-  /// The file as the disk has it, where its file system tells: its pages are dropped from the cache first.
+  /// Reads the file from the disk: first drops its pages from the page cache, if the file system supports that.
   static std::vector<std::uint32_t> words_past_the_cache(const std::filesystem::path& path) {
     const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);

@@ -39,7 +39,7 @@ TEST_P(streams, set_device_lasts_where_a_guard_restores) {
 
 TEST_P(streams, devices_are_numbered_and_can_be_waited_for) {
   if (simulated()) {
-    EXPECT_EQ(device().id(), -1) << "made by hand";
+    EXPECT_EQ(device().id(), -1) << "constructed directly";
   } else {
     EXPECT_EQ(devices()[static_cast<std::size_t>(device().id())], device());
   }
@@ -107,7 +107,7 @@ TEST_P(streams, wrap_native_handles_without_owning_them) {
 }
 
 TEST_P(streams, tell_the_drivers_per_thread_stream_apart_by_thread) {
-  if (simulated()) GTEST_SKIP() << "a handle of CUDA's";
+  if (simulated()) GTEST_SKIP() << "only CUDA has this handle";
   const stream_ref s = stream_ref::from_native(device(), 2);
   const std::uint64_t here = s.identity();
   std::uint64_t there = 0;
@@ -124,7 +124,7 @@ TEST_P(streams, are_one_a_thread_where_asked) {
   EXPECT_EQ(mine, per_thread_stream(device()));
   EXPECT_NE(mine, default_stream());
   std::set<std::uintptr_t> handles{mine.get()};
-  std::vector<stream_ref> alive;  // so that no handle comes twice
+  std::vector<stream_ref> alive;  // so that no handle is reused
   std::mutex mutex;
   device_buffer outlives;
   std::vector<std::thread> threads;
@@ -204,7 +204,7 @@ TEST_P(streams, copy_many_pieces_at_once) {
 }
 
 TEST_P(streams, give_time_to_timed_events_only) {
-  // By type: what two processes share has no time.
+  // Checked by type: events that processes share have no time.
   static_assert(!std::is_base_of_v<timed_event, ipc_event> && !std::is_convertible_v<ipc_event&, timed_event&>);
   const stream s;
   timed_event from(device(), event_wait::sleep), to;
@@ -221,7 +221,7 @@ TEST_P(streams, give_time_to_timed_events_only) {
 }
 
 TEST_P(streams, a_host_function_that_throws_ends_the_program) {
-  if (!simulated()) GTEST_SKIP() << "it runs on a thread of the driver's there";
+  if (!simulated()) GTEST_SKIP() << "there it runs on a driver thread";
   const stream s;
   EXPECT_DEATH(
       {
@@ -229,7 +229,7 @@ TEST_P(streams, a_host_function_that_throws_ends_the_program) {
         try {
           s.sync();
         } catch (const std::exception&) {
-          // It must not come here.
+          // This must not be reached.
         }
       },
       "");

@@ -45,9 +45,9 @@ TEST_P(recorded_transfers, say_in_the_recording_whether_they_were_asynchronous) 
   ASSERT_EQ(down.size(), 2u);
   EXPECT_EQ(down[0].first, trace::memory_kind::pinned);
   EXPECT_TRUE(down[0].second);
-  EXPECT_EQ(down[1].first, trace::memory_kind::host) << "the kind of memory tells the two apart everywhere";
+  EXPECT_EQ(down[1].first, trace::memory_kind::host) << "the memory kind distinguishes the two everywhere";
   if (simulated()) {
-    EXPECT_FALSE(down[1].second) << "CUPTI goes by the call's name";
+    EXPECT_FALSE(down[1].second) << "CUPTI classifies by the call's name";
   }
 }
 

@@ -24,7 +24,8 @@
 namespace sluice::runtime {
 namespace {
 
-/// The driver's device of the calling thread, as another library or a kernel launch would see it; -1: none yet.
+/// The calling thread's current device in the driver, as another library or a kernel launch would see it; -1 if there
+/// is none yet.
 int drivers_device() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   const auto context = reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxGetCurrent"));
@@ -41,7 +42,7 @@ class two_devices : public ::testing::Test {
   }
   [[nodiscard]] static const device_ref& first() { return devices()[0]; }
   [[nodiscard]] static const device_ref& second() { return devices()[1]; }
-  /// `work` on a thread of its own, which has chosen nothing yet.
+  /// Runs `work` on a separate thread, which has no current device yet.
   template <class Work>
   static void fresh(Work&& work) {
     std::thread(std::forward<Work>(work)).join();
@@ -84,15 +85,15 @@ TEST_F(two_devices, calls_on_one_leave_the_other_current) {
       s.record(const_cast<event&>(e));
       EXPECT_EQ(drivers_device(), 0);
     }
-    EXPECT_EQ(drivers_device(), 0) << "nor does what goes";
+    EXPECT_EQ(drivers_device(), 0) << "nor does destruction";
   });
   fresh([] {
     const device_buffer a(mib, stream_ref(second()));
-    EXPECT_NE(drivers_device(), 1) << "a thread that has chosen none gets none but the first";
+    EXPECT_NE(drivers_device(), 1) << "a thread that has chosen no device gets at most the first";
   });
 }
 
-/// From one to the other and back, between two kinds of memory.
+/// Copies from one device to the other and back, between two kinds of memory.
 void copies_both_ways(const resource_ptr& here, const resource_ptr& there) {
   const stream s(here->device());
   const device_buffer a(mib, s, here), back(mib, s, here);
@@ -104,7 +105,7 @@ void copies_both_ways(const resource_ptr& here, const resource_ptr& there) {
   std::vector<unsigned char> out(mib);
   copy(out.data(), back.data(), mib, s);
   EXPECT_EQ(out, std::vector<unsigned char>(mib, 7));
-  // As one batch; and not captured, which leaves the capture whole.
+  // The copies as one batch, which fails during a capture without breaking the capture.
   set_async(a.data(), 8, mib, s);
   auto *from = static_cast<char*>(a.data()), *to = static_cast<char*>(b.data());
   const std::vector<copy_piece> pieces{{to, from, mib / 2}, {to + mib / 2, from + mib / 2, mib / 2}};
@@ -168,7 +169,7 @@ TEST_F(two_devices, a_recording_of_one_knows_what_the_other_had_and_does) {
   });
   EXPECT_TRUE(pools.contains("of the second"));
   EXPECT_EQ(older, 1u);
-  EXPECT_EQ(of_driver.size(), 2u) << "each has a pool of its own";
+  EXPECT_EQ(of_driver.size(), 2u) << "each has its own pool";
   std::set<trace::device_id> worked;
   (void)s->for_each<trace::memset_event>([&](const trace::memset_event& e) { worked.insert(e.device); });
   EXPECT_EQ(worked.size(), 2u) << "both have times";

@@ -11,7 +11,7 @@
 #endif
 #include "tests/instrumentation/runtime/complains.hpp"
 
-// Shapes and strides. Uses no device.
+// Shapes and strides. These tests use no device.
 
 namespace sluice::runtime {
 namespace {
@@ -44,7 +44,7 @@ TEST(view, is_contiguous_both_ways_where_only_one_axis_has_a_length) {
   EXPECT_TRUE(row.is_c_contiguous());
   EXPECT_TRUE(row.is_f_contiguous());
   const strided_view<int, 2> none(nullptr, {0, 9}, shape<2>{5, 5});
-  EXPECT_TRUE(none.is_c_contiguous()) << "nothing has no gaps";
+  EXPECT_TRUE(none.is_c_contiguous()) << "an empty view has no gaps";
   const strided_view<int, 0> single(&value, shape<0>{});
   EXPECT_EQ(single(), 5);
   EXPECT_EQ(single.size(), 1u);
@@ -87,20 +87,20 @@ TEST(view, reshapes_only_what_lies_without_gaps) {
   complains("is not F-contiguous", [&] { (void)v.reshape(shape<1>{12}, storage_order::f); });
   complains("12 elements cannot have the shape (5, -1)", [&] { (void)v.reshape(shape<2>{5, -1}); });
   complains("12 elements cannot have the shape (5,)", [&] { (void)v.reshape(shape<1>{5}); });
-  complains("an extent below 0", [&] { (void)v.reshape(shape<2>{-1, -1}); });
+  complains("negative extent", [&] { (void)v.reshape(shape<2>{-1, -1}); });
   complains("cannot have the shape (0, -1)", [&] { (void)v.reshape(shape<2>{0, -1}); });
 }
 
 TEST(view, refuses_what_cannot_be) {
   constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max();
   int value = 0;
-  complains("an extent below 0", [&] { strided_view<int, 1>(&value, {-4}); });
-  complains("more bytes than can be addressed", [&] { strided_view<int, 2>(&value, {big, 2}); });
-  complains("more bytes than can be addressed", [&] { strided_view<int, 1>(&value, {big / 2}); });
+  complains("negative extent", [&] { strided_view<int, 1>(&value, {-4}); });
+  complains("exceeds the address space", [&] { strided_view<int, 2>(&value, {big, 2}); });
+  complains("exceeds the address space", [&] { strided_view<int, 1>(&value, {big / 2}); });
   complains("past 64 bits", [&] { strided_view<int, 1>(&value, {3}, shape<1>{big / 2}); });
   complains("past 64 bits", [&] { strided_view<int, 1>(&value, {2}, shape<1>{-big - 1}); });
   complains("past 64 bits", [&] { strided_view<int, 2>(&value, {2, 2}, shape<2>{big / 2 + 1, big / 2 + 1}); });
-  EXPECT_NO_THROW((strided_view<int, 2>(nullptr, {0, big}))) << "nothing fits anywhere";
+  EXPECT_NO_THROW((strided_view<int, 2>(nullptr, {0, big}))) << "an empty view fits anywhere";
   const strided_view<int, 1> v(&value, {1});
   complains("axis 1", [&] { (void)v.slice(1, 0, 1); });
   for (const auto& [begin, end, step] : {std::tuple{-1, 1, 1}, {0, 2, 1}, {1, 0, 1}, {0, 1, 0}, {0, 1, -1}}) {
@@ -163,13 +163,13 @@ TEST(view, becomes_an_mdspan) {
   EXPECT_THAT(strided.mapping.values, ElementsAre(1, 4));
   const auto dense = v.to_mdspan<mdspan_like<int, extents, right_mapping>>();
   EXPECT_THAT(dense.mapping.extents.values, ElementsAre(3, 4));
-  complains("not those of the mdspan's layout",
+  complains("do not match the mdspan's layout",
             [&] { (void)v.transpose().to_mdspan<mdspan_like<int, extents, right_mapping>>(); });
   complains("index type", [&] {
     const strided_view<int, 2> wide(values.data(), {1, std::int64_t{1} << 40}, shape<2>{0, 0});
     (void)wide.to_mdspan<mdspan_like<int, extents, stride_mapping>>();
   });
-  complains("not that of the mdspan's type",
+  complains("does not match the mdspan's extents",
             [&] { (void)v.to_mdspan<mdspan_like<int, extents_like<int, 3, 5>, right_mapping>>(); });
   EXPECT_EQ((v.to_mdspan<mdspan_like<int, extents_like<int, 3, 4>, right_mapping>>().data), values.data());
 }
@@ -184,7 +184,7 @@ TEST(view, becomes_an_mdspan_of_the_cuda_toolkits) {
   EXPECT_EQ(strided(3, 1), v(1, 3));
   EXPECT_EQ((v.to_mdspan<cuda::std::mdspan<int, cuda::std::extents<long, 3, 4>>>()(2, 3)), 11);
   EXPECT_EQ((v.transpose().to_mdspan<cuda::std::mdspan<int, extents, cuda::std::layout_left>>()(3, 2)), 11);
-  complains("not those of the mdspan's layout",
+  complains("do not match the mdspan's layout",
             [&] { (void)v.to_mdspan<cuda::std::mdspan<int, extents, cuda::std::layout_left>>(); });
 }
 #endif

@@ -1,4 +1,4 @@
-// address_table gives the same answers as std::map.
+// address_table gives the same results as std::map.
 #include "instrumentation/writer/blocks/address_table.hpp"
 
 #include <gtest/gtest.h>
@@ -10,14 +10,14 @@
 
 #include "tests/core/recordings/allocated.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
-TEST(address_table, answers_as_an_ordered_map_would) {
+TEST(address_table, results_as_an_ordered_map_would) {
   std::mt19937_64 random(1);
   address_table<std::uint64_t> map;
   std::map<std::uint64_t, std::uint64_t> model;
-  // Grows, shrinks to nothing, and grows again; keys near each other, so that most questions hit.
+  // Grows, shrinks to nothing, and grows again. Keys are close together, so that most lookups hit.
   for (int round = 0; round < 300'000; ++round) {
     const bool growing = round / 50'000 % 2 == 0;
     const std::uint64_t address = random() % 20'000;
@@ -101,4 +101,4 @@ TEST(address_table, takes_no_memory_while_it_is_empty) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

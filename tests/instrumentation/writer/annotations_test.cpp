@@ -1,4 +1,5 @@
-// Annotations by programs become rows: ranges (also unended ones), tags of blocks, thread names. Also invalid ones.
+// Annotations by programs become rows: ranges (also ones without an end), block tags, and thread names. Invalid ones
+// are ignored.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -6,40 +7,40 @@
 #include <utility>
 #include <vector>
 
-#include "tests/instrumentation/writer/assembler_fixture.hpp"
+#include "tests/instrumentation/writer/record_decoder_fixture.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
-class annotations_test : public assembler_test {
+class annotations_test : public record_decoder_test {
  protected:
   void begin(thread& t, time_ns time, const std::string& name, std::uint64_t id = 0, const std::string& domain = "") {
-    range_begin_record r{};
+    ring::range_begin_record r{};
     r.id = id;
     r.name = text(t, name);
     r.domain = domain.empty() ? 0 : text(t, domain);
     put(t, time, r);
   }
   void end(thread& t, time_ns time, std::uint64_t id = 0, const std::string& domain = "") {
-    range_end_record r{};
+    ring::range_end_record r{};
     r.id = id;
     r.domain = domain.empty() ? 0 : text(t, domain);
     put(t, time, r);
   }
   void tag(thread& t, time_ns time, std::uint64_t address, const std::string& category, const std::string& name) {
-    tag_record r{};
+    ring::tag_record r{};
     r.address = address;
     r.category = category.empty() ? 0 : text(t, category);
     r.name = name.empty() ? 0 : text(t, name);
     put(t, time, r);
   }
   void name(thread& t, time_ns time, std::uint64_t tid, const std::string& words) {
-    thread_name_record r{};
+    ring::thread_name_record r{};
     r.tid = tid;
     r.name = text(t, words);
     put(t, time, r);
   }
-  /// Name -> begin and end.
+  /// The start and end of each range, by name.
   std::map<std::string, std::pair<time_ns, time_ns>> ranges() {
     const recorded& trace = finish();
     std::map<std::string, std::pair<time_ns, time_ns>> found;
@@ -71,7 +72,7 @@ TEST_F(annotations_test, a_started_range_ends_with_its_number_on_any_thread) {
   begin(a, 10, "first", 7);
   begin(a, 20, "second", 8);
   end(b, 30, 7);
-  end(b, 40, 99);  // Nobody's.
+  end(b, 40, 99);  // An unknown range.
   EXPECT_EQ(ranges(), (ends{{"first", {10, 30}}, {"second", {20, unknown_time}}}));
 }
 
@@ -99,7 +100,7 @@ TEST_F(annotations_test, pushes_without_end_and_pops_without_begin_are_borne) {
   const auto rows = finish().all<host_range_event>();
   EXPECT_EQ(rows.size(), static_cast<std::size_t>(pushes));
   const auto ended = std::count_if(rows.begin(), rows.end(), [](const auto& r) { return r.end != unknown_time; });
-  EXPECT_EQ(ended, 4096) << "the outermost were given up";
+  EXPECT_EQ(ended, 4096) << "the outermost ranges were dropped";
 }
 
 TEST_F(annotations_test, a_tag_is_of_the_innermost_block_that_holds_the_address) {
@@ -110,7 +111,7 @@ TEST_F(annotations_test, a_tag_is_of_the_innermost_block_that_holds_the_address)
   tag(a, 40, 0x17000, "", "the segment");
   tag(a, 50, 0x90000, "input", "nobody's");
   free(a, 60, 0x12000, layer::framework);
-  tag(a, 70, 0x12800, "gradient", "");  // The block is gone: what holds the address now is the segment.
+  tag(a, 70, 0x12800, "gradient", "");  // The block is freed: the address now belongs to the segment.
   const recorded& trace = finish();
   std::map<event_id, std::uint64_t> address;
   for (const alloc_event& row : trace.all<alloc_event>()) address[row.id] = row.address;
@@ -126,7 +127,7 @@ TEST_F(annotations_test, a_tag_is_of_the_innermost_block_that_holds_the_address)
 
 TEST_F(annotations_test, the_name_that_a_program_gives_a_thread_goes_before_the_systems) {
   thread& a = add_thread();
-  thread_record renamed{};
+  ring::thread_record renamed{};
   renamed.tid = 1;
   std::copy_n("python3", 8, renamed.name);
   name(a, 10, 1, "the trainer");
@@ -140,4 +141,4 @@ TEST_F(annotations_test, the_name_that_a_program_gives_a_thread_goes_before_the_
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -1,21 +1,21 @@
-// Call stacks become a prefix tree, in whatever order stacks, frames and texts arrive.
+// Call stacks become a prefix tree, regardless of the order in which stacks, frames and texts arrive.
 #include <gmock/gmock.h>
 
 #include "instrumentation/ring/producer.hpp"
-#include "tests/instrumentation/writer/assembler_fixture.hpp"
+#include "tests/instrumentation/writer/record_decoder_fixture.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 using testing::ElementsAre;
 
-class call_stacks_test : public assembler_test {
+class call_stacks_test : public record_decoder_test {
  protected:
-  static std::uint64_t key(std::uint64_t number) { return frame_key_bit | number; }
+  static std::uint64_t key(std::uint64_t number) { return ring::frame_key_bit | number; }
 
   void frame(thread& t, std::uint64_t number, const std::string& function, const std::string& file,
              std::uint32_t line) {
-    frame_record r{};
+    ring::frame_record r{};
     r.key = key(number);
     r.function = text(t, function);
     r.file = text(t, file);
@@ -28,15 +28,16 @@ class call_stacks_test : public assembler_test {
   }
   void stack(thread& t, std::uint64_t stack_key, const std::vector<std::uint64_t>& words, std::uint64_t count,
              std::uint64_t base = 0) {
-    stack_record r{};
+    ring::stack_record r{};
     r.header.time = raw_time(0);
     r.key = stack_key;
     r.count = count;
     r.base = base;
-    ASSERT_TRUE(t.pair.producer.put(&r.header, record_type::stack, sizeof r, words.data(), words.size() * 8));
+    ASSERT_TRUE(t.pair.producer.put(&r.header, ring::record_type::stack, sizeof r, words.data(), words.size() * 8));
   }
-  module_record module(thread& t, const std::string& path, std::uint64_t begin, std::uint64_t end, std::uint8_t build) {
-    module_record r{};
+  ring::module_record module(thread& t, const std::string& path, std::uint64_t begin, std::uint64_t end,
+                             std::uint8_t build) {
+    ring::module_record r{};
     r.path = text(t, path);
     r.base = begin - 0x1000;
     r.begin = begin;
@@ -47,15 +48,15 @@ class call_stacks_test : public assembler_test {
     return r;
   }
   void alloc_with(thread& t, time_ns time, std::uint64_t address, std::uint64_t stack_key) {
-    alloc_record r{};
+    ring::alloc_record r{};
     r.address = address;
     r.bytes = 1;
-    r.device = no_device;
+    r.device = ring::no_device;
     r.stack = stack_key;
     put(t, time, r);
   }
 
-  /// "function file:line" of each frame, innermost first.
+  /// "function file:line" of every frame, innermost first.
   static std::vector<std::string> lines(const recorded& trace, stack_id id) {
     std::vector<std::string> found;
     while (id != stack_id::none) {
@@ -92,11 +93,11 @@ TEST_F(call_stacks_test, an_allocation_names_its_lines_innermost_first) {
 TEST_F(call_stacks_test, failed_allocations_and_calls_have_them_too) {
   thread& t = add_thread();
   stack(t, 77, {1000});
-  alloc_failed_record failed{};
+  ring::alloc_failed_record failed{};
   failed.stack = 77;
-  failed.device = no_device;
+  failed.device = ring::no_device;
   put(t, 10, failed);
-  api_call_record call{};
+  ring::api_call_record call{};
   call.stack = 77;
   put(t, 20, call);
   const recorded& trace = finish();
@@ -120,7 +121,7 @@ TEST_F(call_stacks_test, the_same_line_of_two_processes_is_one_frame_under_keys_
   thread& a = add_thread();
   thread& b = add_thread(rows_->add_process(identity(200), 200));
   frame(a, 1, "main", "train.py", 10);
-  frame(b, 1, "other", "train.py", 99);  // The same key, for addresses of code are each process's own.
+  frame(b, 1, "other", "train.py", 99);  // The same key: code addresses are local to a process.
   frame(b, 2, "main", "train.py", 10);
   stack(a, 77, {key(1)});
   stack(b, 77, {key(1), key(2)});
@@ -139,7 +140,7 @@ TEST_F(call_stacks_test, go_on_as_the_stack_they_name) {
   thread& worker = add_thread();
   frame(t, 1, "main", "train.py", 10);
   frame(t, 2, "forward", "model.py", 20);
-  stack(worker, 88, {5000, 4000}, 2, 77);  // Before what it goes on as is known.
+  stack(worker, 88, {5000, 4000}, 2, 77);  // Arrives before the stack that it continues.
   stack(t, 77, {key(2), key(1)});
   stack(worker, 99, {6000}, 1, 88);
   stack(worker, 66, {7000}, 1, 1234);
@@ -153,7 +154,7 @@ TEST_F(call_stacks_test, go_on_as_the_stack_they_name) {
               ElementsAre("native 5000", "native 4000", "forward model.py:20", "main train.py:10"));
   EXPECT_THAT(lines(trace, allocs[1].stack),
               ElementsAre("native 6000", "native 5000", "native 4000", "forward model.py:20", "main train.py:10"));
-  EXPECT_THAT(lines(trace, allocs[2].stack), ElementsAre("native 7000")) << "it names a stack that nobody has told of";
+  EXPECT_THAT(lines(trace, allocs[2].stack), ElementsAre("native 7000")) << "it names a stack that was never sent";
 }
 
 TEST_F(call_stacks_test, that_go_on_as_themselves_end) {
@@ -182,7 +183,7 @@ TEST_F(call_stacks_test, may_be_introduced_in_another_ring_that_is_drained_later
   EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack), ElementsAre("main train.py:10"));
 }
 
-TEST_F(call_stacks_test, a_frame_whose_record_was_lost_is_named_when_it_is_told_again) {
+TEST_F(call_stacks_test, a_frame_whose_record_was_lost_is_named_when_it_is_reported_again) {
   thread& t = add_thread();
   stack(t, 77, {key(1), 1000});
   alloc_with(t, 10, 0x1000, 77);
@@ -219,7 +220,7 @@ TEST_F(call_stacks_test, lying_counts_read_nothing_beyond_the_record) {
   EXPECT_THAT(lines(trace, allocs[1].stack), ElementsAre("native 1000", "native 2000"));
   EXPECT_EQ(allocs[2].stack, stack_id::none);
   EXPECT_THAT(lines(trace, allocs[3].stack), ElementsAre("native 3000"));
-  EXPECT_EQ(lines(trace, allocs[4].stack).size(), maximum_frames);
+  EXPECT_EQ(lines(trace, allocs[4].stack).size(), ring::maximum_frames);
 }
 
 TEST_F(call_stacks_test, a_key_keeps_its_first_meaning) {
@@ -234,7 +235,7 @@ TEST_F(call_stacks_test, a_key_keeps_its_first_meaning) {
 
 TEST_F(call_stacks_test, a_frame_record_under_a_program_counters_number_is_ignored) {
   thread& t = add_thread();
-  frame_record r{};
+  ring::frame_record r{};
   r.key = 1000;
   r.line = 5;
   put(t, 0, r);
@@ -256,7 +257,7 @@ TEST_F(call_stacks_test, a_native_frame_is_an_address_in_its_modules_file) {
   EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack),
               ElementsAre("native 4112 in /lib/libone.so", "native 1052671 in /lib/libone.so", "native 6291456",
                           "native 5242879"));
-  ASSERT_EQ(trace.tables().modules.rows().size(), 1u) << "a module that no stack names takes no room";
+  ASSERT_EQ(trace.tables().modules.rows().size(), 1u) << "a module that no stack names is not stored";
   const module_row& row = trace.tables().modules.rows()[0];
   EXPECT_EQ(row.process, trace.all<alloc_event>().at(0).process);
   EXPECT_EQ(trace.text(row.build_id), "ab0f");
@@ -264,7 +265,7 @@ TEST_F(call_stacks_test, a_native_frame_is_an_address_in_its_modules_file) {
   EXPECT_EQ(row.bytes, 0x100000u);
 }
 
-TEST_F(call_stacks_test, a_module_may_be_told_of_in_another_ring_that_is_drained_later) {
+TEST_F(call_stacks_test, a_module_may_be_reported_of_in_another_ring_that_is_drained_later) {
   thread& user = add_thread();
   stack(user, 77, {0x500010});
   alloc_with(user, 10, 0x1000, 77);
@@ -284,7 +285,7 @@ TEST_F(call_stacks_test, the_same_stack_lies_in_another_module_once_that_was_loa
   put(t, 15, module(t, "/lib/libtwo.so", 0x4f0000, 0x580000, 2));
   alloc_with(t, 20, 0x2000, 77);
   turns(3);
-  put(t, 25, module(t, "/lib/libtwo.so", 0x4f0000, 0x580000, 2));  // Told again: nothing new.
+  put(t, 25, module(t, "/lib/libtwo.so", 0x4f0000, 0x580000, 2));  // A module that is sent again adds nothing.
   alloc_with(t, 30, 0x3000, 77);
   const recorded& trace = finish();
   const auto allocs = trace.all<alloc_event>();
@@ -307,7 +308,7 @@ TEST_F(call_stacks_test, modules_of_two_processes_are_apart) {
   const recorded& trace = finish();
   const auto allocs = trace.all<alloc_event>();
   ASSERT_EQ(allocs.size(), 2u);
-  EXPECT_EQ(allocs[0].stack, allocs[1].stack) << "one address in one file is one frame";
+  EXPECT_EQ(allocs[0].stack, allocs[1].stack) << "the same address in the same file is one frame";
   EXPECT_EQ(trace.tables().modules.rows().size(), 2u);
 }
 
@@ -316,7 +317,7 @@ TEST_F(call_stacks_test, a_module_that_makes_no_sense_is_left_out) {
   put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x500000, 1));
   put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x400000, 1));
   put(t, 0, module(t, "/lib/libone.so", 0x500000, ~std::uint64_t{0}, 1));
-  module_record lying = module(t, "/lib/libone.so", 0x800000, 0x900000, 1);
+  ring::module_record lying = module(t, "/lib/libone.so", 0x800000, 0x900000, 1);
   lying.build_id_bytes = ~std::uint64_t{0};
   put(t, 0, lying);
   stack(t, 77, {0x500000, 0x800000});
@@ -327,4 +328,4 @@ TEST_F(call_stacks_test, a_module_that_makes_no_sense_is_left_out) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -35,7 +35,7 @@ int nvmlDeviceGetNvLinkVersion(const void* device, unsigned link, unsigned* vers
 }
 int nvmlDeviceGetFieldValues(const void* device, int count, field* fields) {
   for (int i = 0; i < count; ++i) {
-    // As driver 580 answers: of each link; that which all have in common (90) is known, and 0.
+    // Responds like driver 580: separately for each link. The field for all links together (90) is supported, but 0.
     const bool of_link = fields[i].id == 164 && fields[i].scope < 18;
     fields[i].result = has_links(device) && (of_link || fields[i].id == 90) ? 0 : 3;
     fields[i].type = of_link ? 1 : 3;

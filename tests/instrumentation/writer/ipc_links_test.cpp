@@ -1,16 +1,16 @@
-// Finds the owner of an imported block from the records of two processes. Also invalid records.
-#include "tests/instrumentation/writer/assembler_fixture.hpp"
+// Finds the owner of an imported block from the records of two processes. Invalid records are ignored.
+#include "tests/instrumentation/writer/record_decoder_fixture.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
-class shares : public assembler_test {
+class shares : public record_decoder_test {
  protected:
   shares() : other_(&rows_->add_process(identity(200), 200)), here_(&add_thread()), there_(&add_thread(*other_)) {}
 
-  void share(thread& t, time_ns time, shared_thing kind, std::uint64_t key, std::uint64_t what, std::uint64_t pool = 0,
-             bool imported = false) {
-    share_record r{};
+  void share(thread& t, time_ns time, ring::shared_thing kind, std::uint64_t key, std::uint64_t what,
+             std::uint64_t pool = 0, bool imported = false) {
+    ring::share_record r{};
     r.key = key;
     r.what = what;
     r.pool = pool;
@@ -18,20 +18,21 @@ class shares : public assembler_test {
     r.imported = imported ? 1 : 0;
     put(t, time, r);
   }
-  void import(thread& t, time_ns time, shared_thing kind, std::uint64_t key, std::uint64_t what,
+  void import(thread& t, time_ns time, ring::shared_thing kind, std::uint64_t key, std::uint64_t what,
               std::uint64_t pool = 0) {
-    alloc_record r{};
-    r.header.flags = flag_ipc | flag_shared;
+    ring::alloc_record r{};
+    r.header.flags = ring::flag_ipc | ring::flag_shared;
     r.address = what;
     r.bytes = 64;
-    r.device = no_device;
+    r.device = ring::no_device;
     r.pool = pool;
-    r.layer = static_cast<std::uint8_t>(kind == shared_thing::pool_block ? layer::pool : layer::driver);
-    r.kind = static_cast<std::uint8_t>(kind == shared_thing::physical ? memory_kind::physical : memory_kind::device);
+    r.layer = static_cast<std::uint8_t>(kind == ring::shared_thing::pool_block ? layer::pool : layer::driver);
+    r.kind =
+        static_cast<std::uint8_t>(kind == ring::shared_thing::physical ? memory_kind::physical : memory_kind::device);
     put(t, time, r);
     share(t, time, kind, key, what, pool, true);
   }
-  /// Bytes of each link's owner, by the imported block's address.
+  /// The size in bytes of each link's owner, by the imported block's address.
   std::map<std::uint64_t, std::uint64_t> owners() {
     const recorded& trace = finish();
     std::map<event_id, alloc_event> allocs;
@@ -49,7 +50,7 @@ class shares : public assembler_test {
   thread* there_;
 };
 
-constexpr auto block = shared_thing::block;
+constexpr auto block = ring::shared_thing::block;
 using links = std::map<std::uint64_t, std::uint64_t>;
 
 TEST_F(shares, an_import_leads_to_what_was_made_known_last) {
@@ -72,44 +73,45 @@ TEST_F(shares, an_import_of_an_import_leads_to_the_first_owner) {
   EXPECT_EQ(owners(), (links{{0x9000, 100}, {0xB000, 100}}));
 }
 
-TEST_F(shares, a_pools_block_is_told_by_its_pool_or_by_being_the_only_one) {
+TEST_F(shares, a_pools_block_is_reported_by_its_pool_or_by_being_the_only_one) {
   const auto pooled = [&](time_ns time, std::uint64_t address, std::uint64_t bytes, std::uint64_t pool) {
-    alloc_record r{};
+    ring::alloc_record r{};
     r.address = address;
     r.bytes = bytes;
-    r.device = no_device;
+    r.device = ring::no_device;
     r.pool = pool;
     r.layer = static_cast<std::uint8_t>(layer::pool);
     r.kind = static_cast<std::uint8_t>(memory_kind::device);
     put(*here_, time, r);
   };
-  share(*here_, 5, shared_thing::pool, 50, 0xF1);
-  share(*here_, 6, shared_thing::pool, 60, 0xF2);
+  share(*here_, 5, ring::shared_thing::pool, 50, 0xF1);
+  share(*here_, 6, ring::shared_thing::pool, 60, 0xF2);
   pooled(10, 0x1000, 100, 0xF1);
   pooled(11, 0x2000, 200, 0xF2);
-  share(*here_, 12, shared_thing::pool_block, 7, 0x1000);
-  share(*here_, 13, shared_thing::pool_block, 7, 0x2000);
-  share(*here_, 14, shared_thing::pool_block, 8, 0x2000);
-  share(*there_, 20, shared_thing::pool, 60, 0xE2, 0, true);
-  import(*there_, 21, shared_thing::pool_block, 7, 0x9000, 0xE2);
-  import(*there_, 22, shared_thing::pool_block, 7, 0xA000, 0xE9);  // A pool that nothing is known of: which of the two?
-  import(*there_, 23, shared_thing::pool_block, 8, 0xB000, 0xE9);  // There is one of these.
+  share(*here_, 12, ring::shared_thing::pool_block, 7, 0x1000);
+  share(*here_, 13, ring::shared_thing::pool_block, 7, 0x2000);
+  share(*here_, 14, ring::shared_thing::pool_block, 8, 0x2000);
+  share(*there_, 20, ring::shared_thing::pool, 60, 0xE2, 0, true);
+  import(*there_, 21, ring::shared_thing::pool_block, 7, 0x9000, 0xE2);
+  import(*there_, 22, ring::shared_thing::pool_block, 7, 0xA000,
+         0xE9);                                                          // An unknown pool, so two blocks match.
+  import(*there_, 23, ring::shared_thing::pool_block, 8, 0xB000, 0xE9);  // Only one block matches.
   EXPECT_EQ(owners(), (links{{0x9000, 200}, {0xB000, 200}}));
 }
 
 TEST_F(shares, nonsense_makes_no_links) {
   alloc(*here_, 10, 0x1000, 100);
-  share(*here_, 11, block, 0, 0x1000);                          // No key.
-  share(*here_, 12, block, 7, 0x5000);                          // Nothing lies there.
-  share(*here_, 13, static_cast<shared_thing>(99), 7, 0x5000);  // Nor is there such a thing.
+  share(*here_, 11, block, 0, 0x1000);                                // There is no key.
+  share(*here_, 12, block, 7, 0x5000);                                // There is no block at this address.
+  share(*here_, 13, static_cast<ring::shared_thing>(99), 7, 0x5000);  // There is no such kind.
   share(*here_, 14, block, 9, 0x1000);
-  share(*here_, 15, block, 9, 0x1000, 0, true);                  // It is its own.
-  share(*there_, 16, shared_thing::physical, 9, 0x77, 0, true);  // Had without an allocation.
+  share(*here_, 15, block, 9, 0x1000, 0, true);                        // The process imports its own block.
+  share(*there_, 16, ring::shared_thing::physical, 9, 0x77, 0, true);  // Imported without an allocation.
   import(*there_, 20, block, 0, 0x9000);
   import(*there_, 21, block, 7, 0xA000);
-  for (std::uint64_t i = 0; i < 1000; ++i) share(*there_, 30, shared_thing::pool, i, ~i, ~i, i % 2 == 0);
+  for (std::uint64_t i = 0; i < 1000; ++i) share(*there_, 30, ring::shared_thing::pool, i, ~i, ~i, i % 2 == 0);
   EXPECT_EQ(owners(), links{});
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -7,7 +7,7 @@
 #include <set>
 #include <unordered_map>
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 TEST(key_map, keeps_everything) {
@@ -15,7 +15,7 @@ TEST(key_map, keeps_everything) {
   key_map<std::uint64_t> map;
   std::unordered_map<std::uint64_t, std::uint64_t> model;
   for (int round = 0; round < 200'000; ++round) {
-    // Some keys count up, some are addresses, some are anything.
+    // Some keys count up, some are addresses, some are arbitrary.
     const std::uint64_t kinds[] = {1 + random() % 5'000, (1 + random() % 5'000) << 21, random() | 1};
     const std::uint64_t key = kinds[random() % 3];
     EXPECT_EQ(map.contains(key), model.contains(key));
@@ -41,7 +41,8 @@ TEST(key_map, holds_nothing_under_no_key) {
   EXPECT_EQ(*map.find(UINT64_MAX), 1);
 }
 
-/// What a table that forgets is asked: it says what the model says, or that it has forgotten, and it tells of all that it forgets.
+/// Checks lookups in a table that forgets keys: each lookup returns the model's value or reports the key as forgotten,
+/// and every forgotten key is reported.
 template <class Key>
 void forgets_only_what_it_tells(Key&& key_of, std::size_t most) {
   std::mt19937_64 random(2);
@@ -99,4 +100,4 @@ TEST(recent_map, grows_rather_than_forgets) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -1,12 +1,12 @@
-// Links between GPUs: queried from NVIDIA's management library, and stored with a recording's devices.
+// Links between GPUs: queried from NVIDIA's management library and stored with a recording's devices.
 #include "instrumentation/writer/nvml.hpp"
 
 #include <gtest/gtest.h>
 
 #include "instrumentation/ring/producer.hpp"
-#include "tests/instrumentation/writer/assembler_fixture.hpp"
+#include "tests/instrumentation/writer/record_decoder_fixture.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 constexpr gpu_uuid linked{0x0102030405060708, 0x090a0b0c0d0e0f10};
@@ -22,25 +22,25 @@ TEST(nvml, tells_what_the_active_links_of_a_gpu_can_carry) {
 
 TEST(nvml, is_not_needed) {
   EXPECT_TRUE(nvlink_peaks({linked}, "/nowhere/libnvidia-ml.so.1").empty());
-  EXPECT_TRUE(nvlink_peaks({linked}, "libc.so.6").empty()) << "a library that is another";
+  EXPECT_TRUE(nvlink_peaks({linked}, "libc.so.6").empty()) << "an unrelated library";
 }
 
-// The program ends at once: what it said of its devices is the last that the writer sees.
+// The program ends at once, so its device description is the last record that the writer receives.
 TEST(nvml, is_asked_at_the_end_of_a_recording_of_several_gpus) {
   recording r({.management_library = SLUICE_FAKE_NVML});
-  ASSERT_TRUE(start(r.socket(), {}));
+  ASSERT_TRUE(ring::start(r.socket(), {}));
   std::uint32_t number = 0;
   for (const gpu_uuid& gpu : {linked, alone}) {
-    device_record said{};
-    said.header.time = now();
+    ring::device_record said{};
+    said.header.time = ring::now();
     said.device = number++;
     said.kind = static_cast<std::uint32_t>(device_kind::cuda);
     said.uuid_high = gpu.first;
     said.uuid_low = gpu.second;
     said.memory_bytes = 1;
-    emit(said);
+    ring::emit(said);
   }
-  stop();
+  ring::stop();
   const recorded trace = r.finish();
   const auto& devices = trace.tables().devices.rows();
   ASSERT_EQ(devices.size(), 2U);
@@ -48,10 +48,10 @@ TEST(nvml, is_asked_at_the_end_of_a_recording_of_several_gpus) {
   EXPECT_EQ(devices[1].peer_peak, 0U);
 }
 
-class peer_peaks : public assembler_test {
+class peer_peaks : public record_decoder_test {
  protected:
   void device(std::uint32_t number, const gpu_uuid& uuid, std::uint64_t peak = 0) {
-    device_record r{};
+    ring::device_record r{};
     r.device = number;
     r.kind = static_cast<std::uint32_t>(device_kind::cuda);
     r.uuid_high = uuid.first;
@@ -63,14 +63,14 @@ class peer_peaks : public assembler_test {
   thread* thread_ = &add_thread();
 };
 
-TEST_F(peer_peaks, are_asked_for_where_nobody_told_of_them) {
+TEST_F(peer_peaks, are_asked_for_where_nobody_reported_of_them) {
   device(0, linked);
   device(1, alone, 7);
   turns(2);
   EXPECT_EQ(rows_->gpus_without_peer_peak(), (std::vector<gpu_uuid>{linked}));
   rows_->set_peer_peak(linked, 5);
   rows_->set_peer_peak(unknown, 6);
-  device(1, alone);  // Another process, which does not know.
+  device(1, alone);  // Another process, for which NVML has no such information.
   const auto& devices = finish().tables().devices;
   ASSERT_EQ(devices.rows().size(), 2U);
   EXPECT_EQ(devices.rows()[0].peer_peak, 5U);
@@ -78,4 +78,4 @@ TEST_F(peer_peaks, are_asked_for_where_nobody_told_of_them) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -1,4 +1,4 @@
-// recent_frees gives the same answers as a plain list that keeps only the latest notes.
+// recent_frees gives the same results as a plain list that keeps only the latest notes.
 #include "instrumentation/writer/blocks/recent_frees.hpp"
 
 #include <gtest/gtest.h>
@@ -14,16 +14,16 @@
 
 #include "tests/core/recordings/allocated.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
-/// The obvious way.
+/// The reference: keeps all notes in a list.
 class all_notes {
  public:
-  explicit all_notes(std::size_t most) : most_(most) {}
+  explicit all_notes(std::size_t most) : max_(most) {}
   void put(std::uint64_t address, int value) {
     notes_.push_back({address, value});
-    if (notes_.size() > most_) notes_.pop_front();
+    if (notes_.size() > max_) notes_.pop_front();
   }
   void erase(std::uint64_t address) {
     for (auto& [of, value] : notes_) {
@@ -39,13 +39,13 @@ class all_notes {
   }
 
  private:
-  std::size_t most_;
+  std::size_t max_;
   std::deque<std::pair<std::uint64_t, std::optional<int>>> notes_;
 };
 
 TEST(recent_frees, are_what_the_end_of_all_notes_says) {
   constexpr std::size_t most = 16;
-  for (const int questions_one_in : {1, 3, 20, 100}) {  // Also seldom enough that more was put than is kept.
+  for (const int queries_one_in : {1, 3, 20, 100}) {  // In the last case, more is added between queries than is kept.
     std::mt19937_64 random(7);
     recent_frees<int> notes(most);
     all_notes all(most);
@@ -53,7 +53,7 @@ TEST(recent_frees, are_what_the_end_of_all_notes_says) {
       const std::uint64_t address = random() % 40;
       notes.put(address, round);
       all.put(address, round);
-      if (random() % static_cast<unsigned>(questions_one_in) != 0) continue;
+      if (random() % static_cast<unsigned>(queries_one_in) != 0) continue;
       if (random() % 4 == 0) {
         const std::uint64_t erased = random() % 40;
         notes.erase(erased);
@@ -92,7 +92,7 @@ TEST(recent_frees, start_anew_once_they_are_cleared) {
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 20; ++i) notes.put(static_cast<std::uint64_t>(i), round * 100 + i);
     EXPECT_EQ(*notes.find(19), round * 100 + 19);
-    EXPECT_EQ(notes.find(15), nullptr) << "the latest four alone";
+    EXPECT_EQ(notes.find(15), nullptr) << "only the latest four";
     notes.clear();
     EXPECT_EQ(notes.find(19), nullptr);
     EXPECT_EQ(notes.at_or_below(UINT64_MAX), nullptr);
@@ -113,4 +113,4 @@ TEST(recent_frees, give_their_memory_back_once_they_are_cleared) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -13,9 +13,9 @@
 #include "instrumentation/writer/session.hpp"
 
 /// Helpers shared by tests of recordings.
-namespace sluice::collector {
+namespace sluice::writer {
 
-/// A temporary folder, deleted in the destructor.
+/// A temporary folder, which the destructor deletes.
 class temporary_folder {
  public:
   temporary_folder() {
@@ -61,20 +61,20 @@ class recorded {
   std::shared_ptr<const trace::snapshot> snapshot_;
 };
 
-/// A recording by this very process.
+/// A recording that this process makes of itself.
 class recording {
  public:
   explicit recording(session_options options = {}) : path_(folder_.file("t.sluice")) {
-    auto s = collector::session::start(path_, options);
+    auto s = session::start(path_, options);
     if (!s) {
       ADD_FAILURE() << s.error().to_string();
       return;
     }
-    session_ = std::make_unique<collector::session>(std::move(*s));
+    session_ = std::make_unique<session>(std::move(*s));
   }
 
   [[nodiscard]] const char* socket() const { return session_->socket_name().c_str(); }
-  [[nodiscard]] collector::session& live() { return *session_; }
+  [[nodiscard]] session& live() { return *session_; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
   /// Ends the recording and reads it back.
@@ -93,7 +93,7 @@ class recording {
  private:
   temporary_folder folder_;
   std::string path_;
-  std::unique_ptr<collector::session> session_;
+  std::unique_ptr<session> session_;
 };
 
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -1,4 +1,4 @@
-// A recording continues, whatever its clients do and whatever happens to its disk.
+// A recording continues regardless of what its clients do and what happens to its disk.
 #include "instrumentation/writer/session.hpp"
 
 #include <fcntl.h>
@@ -23,16 +23,16 @@
 #include "tests/instrumentation/ring/ring_pair.hpp"
 #include "tests/instrumentation/writer/recording.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 using namespace trace;
 
 int connect_to(const char* socket) {
-  door to;
+  ring::writer_address to;
   sockaddr_un address{};
   socklen_t length = 0;
-  if (!parse_door(socket, to) || !socket_address(to.name, address, length)) return -1;
+  if (!ring::parse_writer_address(socket, to) || !ring::socket_address(to.name, address, length)) return -1;
   const int s = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (connect(s, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
     close(s);
@@ -41,11 +41,11 @@ int connect_to(const char* socket) {
   return s;
 }
 
-/// What somebody says who has the recording's secret.
-hello greeting_of(const char* socket) {
-  door to;
-  hello greeting;
-  if (parse_door(socket, to)) std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
+/// The greeting of a client that has the recording's secret.
+ring::hello greeting_of(const char* socket) {
+  ring::writer_address to;
+  ring::hello greeting;
+  if (ring::parse_writer_address(socket, to)) std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
   return greeting;
 }
 
@@ -69,10 +69,10 @@ void send(int to, const void* bytes, std::size_t count, const std::vector<int>& 
 }
 
 void mark(std::int64_t step) {
-  marker_record marker{};
-  marker.header.time = now();
+  ring::marker_record marker{};
+  marker.header.time = ring::now();
   marker.step = step;
-  emit(marker);
+  ring::emit(marker);
 }
 
 std::size_t open_descriptors() {
@@ -91,13 +91,13 @@ TEST(session_test, hostile_clients_are_ignored) {
       EXPECT_GE(clients.back(), 0);
       return clients.back();
     };
-    client();  // Says nothing, ever.
+    client();  // Never sends anything.
     close(client());
     clients.pop_back();
     send(client(), "x", 1, {});
     const std::string garbage(3000, '\xff');
     send(client(), garbage.data(), garbage.size(), {});
-    const hello greeting = greeting_of(r.socket());
+    const ring::hello greeting = greeting_of(r.socket());
     send(client(), &greeting, sizeof greeting, {});  // A greeting without a ring.
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     send(client(), &greeting, sizeof greeting, {null});
@@ -105,16 +105,16 @@ TEST(session_test, hostile_clients_are_ignored) {
     send(client(), garbage.data(), 1, std::vector<int>(16, null));
     close(null);
     const int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    ASSERT_EQ(ftruncate(unsealed, ring_data_offset + minimum_ring_bytes), 0);
+    ASSERT_EQ(ftruncate(unsealed, ring::ring_data_offset + ring::minimum_ring_bytes), 0);
     send(client(), &greeting, sizeof greeting, {unsealed});
     close(unsealed);
     for (int i = 0; i < 500; ++i) close(connect_to(r.socket()));
 
-    ASSERT_TRUE(start(r.socket(), {}));
+    ASSERT_TRUE(ring::start(r.socket(), {}));
     mark(1);
-    stop();
+    ring::stop();
     const recorded trace = r.finish();
-    EXPECT_EQ(trace.all<marker_event>().size(), 1u) << "an honest client must be heard in the din";
+    EXPECT_EQ(trace.all<marker_event>().size(), 1u) << "a valid client must be served among the others";
     EXPECT_GE(r.summary.warnings.size(), 5u);
     for (const int c : clients) close(c);
   }
@@ -123,26 +123,26 @@ TEST(session_test, hostile_clients_are_ignored) {
 
 TEST(session_test, nobody_is_heard_without_its_secret) {
   recording r;
-  ring_pair ring(minimum_ring_bytes, clock_kind::monotonic_ns);
+  ring::ring_pair ring(ring::minimum_ring_bytes, ring::clock_kind::monotonic_ns);
   for (int i = 0; i < 300; ++i) {
-    hello greeting = greeting_of(r.socket());
-    greeting.secret[i % secret_bytes] ^= 1;
+    ring::hello greeting = greeting_of(r.socket());
+    greeting.secret[i % ring::secret_bytes] ^= 1;
     const int client = connect_to(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
     close(client);
   }
   const recorded trace = r.finish();
   EXPECT_EQ(r.summary.processes, 0u);
-  EXPECT_EQ(r.summary.unheard_processes, 0u) << "a stranger is no process of this recording";
-  ASSERT_EQ(r.summary.warnings.size(), 1u) << "said once, whatever the crowd";
+  EXPECT_EQ(r.summary.unheard_processes, 0u) << "a stranger is not a process of this recording";
+  ASSERT_EQ(r.summary.warnings.size(), 1u) << "reported once, however many strangers";
 }
 
 TEST(session_test, the_secret_is_in_no_warning) {
   recording r;
-  const std::string secret(r.socket(), 2 * secret_bytes);
+  const std::string secret(r.socket(), 2 * ring::secret_bytes);
   close(connect_to(r.socket()));
   const int client = connect_to(r.socket());
-  const hello greeting = greeting_of(r.socket());
+  const ring::hello greeting = greeting_of(r.socket());
   send(client, &greeting, sizeof greeting, {});
   close(client);
   (void)r.finish();
@@ -155,11 +155,11 @@ TEST(session_test, says_of_a_process_without_a_ring_what_it_lost_and_why) {
   if (child == 0) {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_NOFILE, &none);
-    start(r.socket(), {});
-    alloc_record alloc{};
-    for (int i = 0; i < 70; ++i) emit(alloc);
+    ring::start(r.socket(), {});
+    ring::alloc_record alloc{};
+    for (int i = 0; i < 70; ++i) ring::emit(alloc);
     mark(1);
-    stop();
+    ring::stop();
     _exit(0);
   }
   waitpid(child, nullptr, 0);
@@ -172,50 +172,50 @@ TEST(session_test, says_of_a_process_without_a_ring_what_it_lost_and_why) {
 }
 
 TEST(session_test, counts_what_threads_lose_that_come_and_go_while_it_stands_still) {
-  auto door = listener::open();
-  ASSERT_TRUE(door.has_value());
-  ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));
+  auto writer_address = listener::open();
+  ASSERT_TRUE(writer_address.has_value());
+  ASSERT_TRUE(ring::start(writer_address->name().c_str(), {.ring_bytes = ring::minimum_ring_bytes}));
   std::uint64_t dropped = 0;
   for (int i = 0; i < 50; ++i) {
     std::thread([&] {
       for (int n = 0; n < 500; ++n) {
-        alloc_record alloc{};
-        alloc.header.time = now();
-        dropped += emit(alloc) ? 0 : 1;
+        ring::alloc_record alloc{};
+        alloc.header.time = ring::now();
+        dropped += ring::emit(alloc) ? 0 : 1;
       }
     }).join();
   }
   EXPECT_GT(dropped, 20'000u);
-  EXPECT_EQ(lost_memory_events(), dropped);
+  EXPECT_EQ(ring::lost_memory_events(), dropped);
   std::vector<std::string> complaints;
-  const auto arrived = door->take(complaints);
+  const auto arrived = writer_address->take(complaints);
   std::uint64_t said = 0;
   for (const arrival& ring : arrived)
     said += ring.reader.lost().memory_events + ring.reader.lost().ringless_memory_events;
-  EXPECT_EQ(said, dropped) << "what the writer finds in the rings";
-  stop();
+  EXPECT_EQ(said, dropped) << "the losses that the writer reads from the rings";
+  ring::stop();
 }
 
 TEST(session_test, a_ring_that_goes_bad_costs_only_itself) {
   recording r;
   std::mt19937_64 random(3);
-  std::vector<std::unique_ptr<ring_pair>> rings;
+  std::vector<std::unique_ptr<ring::ring_pair>> rings;
   for (int i = 0; i < 20; ++i) {
-    rings.push_back(std::make_unique<ring_pair>(minimum_ring_bytes, clock_kind::monotonic_ns));
-    ring_pair& ring = *rings.back();
-    for (std::size_t at = 0; at < minimum_ring_bytes; at += 8) {
+    rings.push_back(std::make_unique<ring::ring_pair>(ring::minimum_ring_bytes, ring::clock_kind::monotonic_ns));
+    ring::ring_pair& ring = *rings.back();
+    for (std::size_t at = 0; at < ring::minimum_ring_bytes; at += 8) {
       const std::uint64_t word = random() % 4 == 0 ? random() : (random() % 40) | (random() % 20 << 16);
       std::memcpy(ring.data() + at, &word, sizeof word);
     }
-    ring.header().head = i == 0 ? ~std::uint64_t{0} : random() % (minimum_ring_bytes / 8) * 8;
+    ring.header().head = i == 0 ? ~std::uint64_t{0} : random() % (ring::minimum_ring_bytes / 8) * 8;
     const int client = connect_to(r.socket());
-    const hello greeting = greeting_of(r.socket());
+    const ring::hello greeting = greeting_of(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
     close(client);
   }
-  ASSERT_TRUE(start(r.socket(), {}));
+  ASSERT_TRUE(ring::start(r.socket(), {}));
   for (int i = 0; i < 100; ++i) mark(1'000'000 + i);
-  stop();
+  ring::stop();
   const recorded trace = r.finish();
   std::size_t honest = 0;
   for (const marker_event& m : trace.all<marker_event>()) {
@@ -227,17 +227,17 @@ TEST(session_test, a_ring_that_goes_bad_costs_only_itself) {
 
 TEST(session_test, turns_the_wrong_clock_away) {
   recording r({.simulated = true});
-  start(r.socket(), {});
+  ring::start(r.socket(), {});
   mark(1);
-  stop();
-  ASSERT_TRUE(start(r.socket(), {.clock = clock_kind::simulated_ns}));
-  marker_record marker{};
+  ring::stop();
+  ASSERT_TRUE(ring::start(r.socket(), {.clock = ring::clock_kind::simulated_ns}));
+  ring::marker_record marker{};
   marker.header.time = 12345;
-  emit(marker);
-  stop();
+  ring::emit(marker);
+  ring::stop();
   const recorded trace = r.finish();
   ASSERT_EQ(trace.all<marker_event>().size(), 1u);
-  EXPECT_EQ(trace.all<marker_event>()[0].time, 12345) << "simulated times are taken as they are";
+  EXPECT_EQ(trace.all<marker_event>()[0].time, 12345) << "simulated times are not converted";
   EXPECT_TRUE(trace.snapshot().simulated());
   EXPECT_TRUE(trace.all<clock_anchor_event>().empty());
   ASSERT_EQ(r.summary.warnings.size(), 1u);
@@ -245,7 +245,7 @@ TEST(session_test, turns_the_wrong_clock_away) {
 
 TEST(session_test, a_live_reader_sees_the_file_grow) {
   recording r;
-  ASSERT_TRUE(start(r.socket(), {}));
+  ASSERT_TRUE(ring::start(r.socket(), {}));
   mark(1);
   ASSERT_TRUE(r.live().sync().has_value());
   auto file = file::open(r.path());
@@ -257,27 +257,27 @@ TEST(session_test, a_live_reader_sees_the_file_grow) {
   std::size_t seen = 0;
   ASSERT_TRUE((*file)->latest()->for_each<marker_event>([&](const marker_event&) { ++seen; }).has_value());
   EXPECT_EQ(seen, 2u);
-  stop();
+  ring::stop();
   (void)r.finish();
 }
 
 TEST(session_test, a_live_reader_sees_frees_with_their_allocations) {
   recording r;
-  ASSERT_TRUE(start(r.socket(), {}));
+  ASSERT_TRUE(ring::start(r.socket(), {}));
   std::shared_ptr<file> followed;
   std::size_t allocations = 0, frees = 0;
   for (std::uint64_t i = 1; i <= 5'000 && allocations < 2'000; ++i) {
-    alloc_record allocated{};
-    allocated.header.time = now();
+    ring::alloc_record allocated{};
+    allocated.header.time = ring::now();
     allocated.address = (i % 64 + 1) << 20;
     allocated.bytes = 4096;
-    allocated.device = no_device;
+    allocated.device = ring::no_device;
     allocated.kind = 1;
-    emit(allocated);
-    free_record freed{};
-    freed.header.time = now();
+    ring::emit(allocated);
+    ring::free_record freed{};
+    freed.header.time = ring::now();
     freed.address = allocated.address;
-    emit(freed);
+    ring::emit(freed);
     if (i % 10 != 0) continue;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (followed) static_cast<void>(followed->refresh());
@@ -292,25 +292,26 @@ TEST(session_test, a_live_reader_sees_frees_with_their_allocations) {
     ASSERT_LE(allocations, frees + 1) << "after " << i;
   }
   EXPECT_GT(allocations, 100u) << "it was seen while it grew";
-  stop();
+  ring::stop();
   (void)r.finish();
 }
 
 TEST(session_test, is_called_to_a_ring_that_is_half_full) {
-  recording r({.drain_period = std::chrono::hours(1)});  // Of its own accord it would come too late.
+  recording r({.drain_period = std::chrono::hours(1)});  // Without the call, the writer would drain too late.
   constexpr std::size_t ring = std::size_t{1} << 16;
-  ASSERT_TRUE(start(r.socket(), {.ring_bytes = ring}));
-  constexpr std::int64_t count = 10 * ring / sizeof(marker_record);
+  ASSERT_TRUE(ring::start(r.socket(), {.ring_bytes = ring}));
+  constexpr std::int64_t count = 10 * ring / sizeof(ring::marker_record);
   for (std::int64_t i = 0; i < count; ++i) {
-    // Nothing is dropped, so that nothing but the call can bring it.
+    // Nothing is dropped, so only the call can trigger the drain.
     const auto begin = std::chrono::steady_clock::now();
-    while (!has_room(sizeof(marker_record)) && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+    while (!ring::has_room(sizeof(ring::marker_record)) &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
       std::this_thread::yield();
     }
-    ASSERT_TRUE(has_room(sizeof(marker_record))) << "nobody came, after " << i;
+    ASSERT_TRUE(ring::has_room(sizeof(ring::marker_record))) << "not drained, after " << i;
     mark(i);
   }
-  stop();
+  ring::stop();
   EXPECT_EQ(r.finish().all<marker_event>().size(), static_cast<std::size_t>(count));
   EXPECT_EQ(r.summary.lost_events, 0u);
 }
@@ -323,7 +324,7 @@ TEST(session_test, a_writer_that_is_killed_leaves_a_file_that_opens) {
   const pid_t child = fork();
   if (child == 0) {
     auto s = session::start(path);
-    if (!s || !start(s->socket_name().c_str(), {})) _exit(1);
+    if (!s || !ring::start(s->socket_name().c_str(), {})) _exit(1);
     for (int i = 0; i < 1000; ++i) mark(i);
     if (!s->sync() || write(ready[1], "x", 1) != 1) _exit(2);
     for (int i = 0;; ++i) mark(i);
@@ -346,7 +347,7 @@ TEST(session_test, a_full_disk_keeps_what_came_before) {
   if (child == 0) {
     signal(SIGXFSZ, SIG_IGN);
     auto s = session::start(path);
-    if (!s || !start(s->socket_name().c_str(), {})) _exit(1);
+    if (!s || !ring::start(s->socket_name().c_str(), {})) _exit(1);
     for (int i = 0; i < 1000; ++i) mark(i);
     if (!s->sync()) _exit(2);
     const rlimit small{1 << 16, 1 << 16};
@@ -368,27 +369,27 @@ TEST(session_test, a_full_disk_keeps_what_came_before) {
   for (const loss_event& row : trace.all<loss_event>()) lost += row.events;
   EXPECT_GE(trace.all<marker_event>().size(), 1000u);
   EXPECT_GT(lost, 0u);
-  EXPECT_EQ(trace.all<marker_event>().size() + lost, 301'000u) << "each is in the file, or said to be lost";
+  EXPECT_EQ(trace.all<marker_event>().size() + lost, 301'000u) << "each is in the file, or reported as lost";
 }
 
-// Tried: a writer's thread cannot be started: the earlier recording must stay.
+// If a writer's thread cannot be started, the earlier recording must stay.
 TEST(session_test, takes_its_name_only_when_its_thread_runs) {
   const temporary_folder folder;
   const std::string path = folder.file("t.sluice");
   std::ofstream(path) << "an earlier recording";
-  chmod(folder.file(".").c_str(), 0777);  // For the user without the right to more threads.
+  chmod(folder.file(".").c_str(), 0777);  // For the user that may not start more threads.
   chmod(path.c_str(), 0666);
   const pid_t child = fork();
   if (child == 0) {
     const rlimit one{1, 1};
     if (setrlimit(RLIMIT_NPROC, &one) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
-    if (std::system("exit 0") == 0) _exit(3);  // The limit is not enforced here.
+    if (std::system("exit 0") == 0) _exit(3);  // This system does not enforce the limit.
     const auto refused = session::start(path);
     _exit(!refused && refused.error().code == error_code::unavailable ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (WEXITSTATUS(status) >= 2) GTEST_SKIP() << "skipped: no limit on processes can be tried here";
+  if (WEXITSTATUS(status) >= 2) GTEST_SKIP() << "skipped: process limits cannot be tested here";
   EXPECT_EQ(status, 0);
   std::ifstream in(path);
   std::string text;
@@ -417,7 +418,7 @@ TEST(session_test, knows_a_process_that_never_speaks_and_how_it_ended) {
   recording r;
   r.live().add_process(4'000'000, "quiet --much");
   r.live().process_exited(4'000'000, 137);
-  r.live().process_exited(4'000'001, 1);  // Of nobody we know.
+  r.live().process_exited(4'000'001, 1);  // An unknown process.
   const recorded trace = r.finish();
   ASSERT_EQ(trace.tables().processes.rows().size(), 1u);
   const process_row& row = trace.tables().processes.rows()[0];
@@ -429,18 +430,18 @@ TEST(session_test, knows_a_process_that_never_speaks_and_how_it_ended) {
 
 TEST(session_test, a_new_program_under_the_pid_of_an_old_one_is_a_new_process) {
   recording r;
-  // Before an exec and after it: the pid and the start time stay, the image does not.
+  // Before and after an exec: the pid and start time stay the same, the image changes.
   for (const std::uint64_t image : {1u, 2u, 2u}) {
-    ring_pair ring(minimum_ring_bytes, clock_kind::monotonic_ns);
+    ring::ring_pair ring(ring::minimum_ring_bytes, ring::clock_kind::monotonic_ns);
     ring.header().identity.pid = static_cast<std::uint32_t>(getpid());
     ring.header().identity.start_time = 5;
     ring.header().identity.image = image;
-    marker_record marker{};
-    marker.header.time = monotonic_now();
+    ring::marker_record marker{};
+    marker.header.time = ring::monotonic_now();
     marker.step = static_cast<std::int64_t>(image);
-    ring.producer.put(&marker.header, record_type::marker, sizeof marker);
+    ring.producer.put(&marker.header, ring::record_type::marker, sizeof marker);
     const int client = connect_to(r.socket());
-    const hello greeting = greeting_of(r.socket());
+    const ring::hello greeting = greeting_of(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
     close(client);
     ASSERT_TRUE(r.live().sync().has_value());
@@ -459,7 +460,7 @@ TEST(session_test, knows_when_its_processes_have_ended) {
   ASSERT_EQ(pipe(go), 0);
   const pid_t child = fork();
   if (child == 0) {
-    if (!start(r.socket(), {})) _exit(1);
+    if (!ring::start(r.socket(), {})) _exit(1);
     char byte = 0;
     if (read(go[0], &byte, 1) != 1) _exit(2);
     _exit(0);
@@ -480,7 +481,7 @@ TEST(session_test, knows_when_its_processes_have_ended) {
 TEST(clock_line, lies_straight_between_its_anchors) {
   clock_line line;
   line.add({1000, 50'000, 0});
-  EXPECT_EQ(line.to_monotonic(7), 50'000) << "one anchor knows one time";
+  EXPECT_EQ(line.to_monotonic(7), 50'000) << "one anchor gives only an offset";
   line.add({2000, 50'500, 0});
   line.add({4000, 52'500, 0});
   EXPECT_EQ(line.to_monotonic(1000), 50'000);
@@ -504,7 +505,7 @@ TEST(clock_line, thins_out_old_anchors_and_stays_monotone) {
   clock_line line;
   std::mt19937 random(5);
   for (std::uint64_t i = 0; i < 200'000; ++i) {
-    // 20 ms apart, 3 GHz, with the noise of a reading.
+    // 20 ms apart, 3 GHz, with the noise of a clock reading.
     const std::uint64_t noise = random() % 40;
     line.add({i * 60'000'000, static_cast<std::int64_t>(i * 20'000'000 + noise), 0});
   }
@@ -525,7 +526,7 @@ TEST(clock_line, survives_absurd_times) {
   EXPECT_GT(line.to_monotonic(~std::uint64_t{0}), 0);
 }
 
-/// Names lie behind events in a file that was put in order while it was written, else before all of them.
+/// In a file that was sorted while it was written, some names come after events; otherwise all names come first.
 bool has_names_between_events(const snapshot& of) {
   bool events = false, between = false;
   for (const chunk_info& chunk : of.chunks()) {
@@ -538,19 +539,19 @@ bool has_names_between_events(const snapshot& of) {
 TEST(session_test, a_recording_is_put_in_order_while_it_is_written) {
   constexpr std::uint64_t events = 150'000, events_a_turn = 1'500;
   bool ahead = false;
-  for (int tries = 0; tries < 20 && !ahead; ++tries) {  // The thread may have had no time.
+  for (int tries = 0; tries < 20 && !ahead; ++tries) {  // The thread may not have been scheduled.
     recording r({.simulated = true, .reorder_from = 5'000});
-    ASSERT_TRUE(start(r.socket(), {.clock = clock_kind::simulated_ns}));
+    ASSERT_TRUE(ring::start(r.socket(), {.clock = ring::clock_kind::simulated_ns}));
     for (std::uint64_t i = 0; i < events; ++i) {
-      marker_record marker{};
-      marker.header.time = (i + 1) * 100'000;  // 15 s.
+      ring::marker_record marker{};
+      marker.header.time = (i + 1) * 100'000;  // The markers span 15 s.
       marker.step = static_cast<std::int64_t>(i);
-      marker.name = intern(("turn " + std::to_string(i / events_a_turn)).c_str());
-      emit(marker);
+      marker.name = ring::intern(("turn " + std::to_string(i / events_a_turn)).c_str());
+      ring::emit(marker);
       if (i % events_a_turn != 0) continue;
       ASSERT_TRUE(r.live().sync());
     }
-    stop();
+    ring::stop();
     const recorded trace = r.finish();
     EXPECT_EQ(r.summary.lost_events, 0U);
     EXPECT_FALSE(trace.snapshot().summaries().empty());
@@ -566,4 +567,4 @@ TEST(session_test, a_recording_is_put_in_order_while_it_is_written) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <random>
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 struct item {
@@ -37,7 +37,7 @@ TEST(sort_runs, sorts_threads_one_behind_the_other) {
       std::int64_t now = static_cast<std::int64_t>(random() % 50);
       for (std::size_t i = random() % 2'000; i-- > 0;) {
         now += static_cast<std::int64_t>(random() % 4);
-        // Some are told of late: by a few records, or by many.
+        // Some records arrive late: by a few records, or by many.
         const std::uint64_t late = random() % 50;
         items.push_back({now - (late == 0 ? 500 : late < 10 ? 5 : 0)});
       }
@@ -58,4 +58,4 @@ TEST(sort_runs, sorts_what_is_in_no_order) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

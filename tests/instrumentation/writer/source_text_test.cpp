@@ -1,4 +1,4 @@
-// Source text around recorded lines, from files that a recorded process names.
+// Source text around recorded lines, from the files that a recorded process names.
 #include "instrumentation/writer/source_text.hpp"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "instrumentation/ring/producer.hpp"
 #include "tests/instrumentation/writer/recording.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
 using testing::ElementsAre;
@@ -25,7 +25,7 @@ class source_text : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
-  /// Of a file whose lines are "1", "2" to "40".
+  /// The recorded pieces of text around `lines`, from a file whose lines are "1", "2", ... "40".
   std::vector<std::string> pieces(const std::set<std::uint64_t>& lines) {
     std::string text;
     for (int i = 1; i <= 40; ++i) text += std::to_string(i) + "\n";
@@ -74,7 +74,7 @@ TEST_F(source_text, comes_from_regular_text_files_of_bounded_length_only) {
   EXPECT_THAT(read_source(folder_.file("nowhere.py"), {1}, for_ever).pieces, IsEmpty());
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(read_source(pipe, {1}, for_ever).pieces, IsEmpty()) << "and nobody waits for it";
+  EXPECT_THAT(read_source(pipe, {1}, for_ever).pieces, IsEmpty()) << "and nothing waits for it";
 }
 
 // --- in a recording -----------------------------------------------------------------------------------------------------
@@ -82,23 +82,23 @@ TEST_F(source_text, comes_from_regular_text_files_of_bounded_length_only) {
 void record_frames(const std::string& file, const std::vector<std::uint32_t>& lines) {
   std::vector<std::uint64_t> keys;
   for (const std::uint32_t line : lines) {
-    frame_record frame{};
-    frame.header.time = now();
-    frame.key = frame_key_bit | (line + 1000);
-    frame.function = intern("f");
-    frame.file = intern(file.c_str());
+    ring::frame_record frame{};
+    frame.header.time = ring::now();
+    frame.key = ring::frame_key_bit | (line + 1000);
+    frame.function = ring::intern("f");
+    frame.file = ring::intern(file.c_str());
     frame.line = line;
     frame.kind = static_cast<std::uint32_t>(trace::frame_kind::python);
-    introduce_frame(frame);
+    ring::introduce_frame(frame);
     keys.push_back(frame.key);
   }
-  alloc_record made{};
-  made.header.time = now();
+  ring::alloc_record made{};
+  made.header.time = ring::now();
   made.address = 0x1000;
   made.bytes = 1;
-  made.device = no_device;
-  made.stack = intern_stack(keys.data(), keys.size());
-  emit(made);
+  made.device = ring::no_device;
+  made.stack = ring::intern_stack(keys.data(), keys.size());
+  ring::emit(made);
 }
 
 TEST_F(source_text, is_in_the_recording_when_asked_for) {
@@ -109,10 +109,10 @@ TEST_F(source_text, is_in_the_recording_when_asked_for) {
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
   for (const bool wanted : {false, true}) {
     recording r({.sources = wanted});
-    ASSERT_TRUE(start(r.socket(), {}));
+    ASSERT_TRUE(ring::start(r.socket(), {}));
     record_frames(path, {10, 20});
     record_frames("<string>", {5});
-    stop();
+    ring::stop();
     const recorded trace = r.finish();
     const auto& rows = trace.tables().sources.rows();
     ASSERT_EQ(rows.size(), wanted ? 2U : 0U);
@@ -127,12 +127,12 @@ TEST_F(source_text, is_in_the_recording_when_asked_for) {
 TEST_F(source_text, of_a_file_that_changed_after_its_code_ran_is_missed_aloud) {
   const std::string path = write("train.py", "new\n");
   recording r({.sources = true});
-  ASSERT_TRUE(start(r.socket(), {}));
+  ASSERT_TRUE(ring::start(r.socket(), {}));
   record_frames(path, {1});
   ASSERT_TRUE(r.live().sync());
   const timespec later[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), later, 0), 0);
-  stop();
+  ring::stop();
   const recorded trace = r.finish();
   EXPECT_TRUE(trace.tables().sources.rows().empty());
   ASSERT_EQ(r.summary.warnings.size(), 1U);
@@ -140,4 +140,4 @@ TEST_F(source_text, of_a_file_that_changed_after_its_code_ran_is_missed_aloud) {
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -1,52 +1,53 @@
 // Touches and graphs in the writer: addresses become the blocks live at that time; handles become graphs.
 #include <algorithm>
 
-#include "tests/instrumentation/writer/assembler_fixture.hpp"
+#include "tests/instrumentation/writer/record_decoder_fixture.hpp"
 
-namespace sluice::collector {
+namespace sluice::writer {
 namespace {
 
-class touched_blocks_test : public assembler_test {
+class touched_blocks_test : public record_decoder_test {
  protected:
-  /// `claimed`: what the record says it holds; by default the truth.
+  /// `claimed`: the count that the record states; by default the real one.
   void touch(thread& t, time_ns time, const std::vector<std::uint64_t>& addresses, std::uint64_t graph = 0,
              std::int64_t claimed = -1) {
     if (graph != 0) return set_node(t, time, graph, 0, addresses);
-    touch_record r{};
+    ring::touch_record r{};
     r.header.time = raw_time(time);
     r.correlation = 7;
     r.count = claimed < 0 ? static_cast<std::uint32_t>(addresses.size()) : static_cast<std::uint32_t>(claimed);
-    ASSERT_TRUE(t.pair.producer.put(&r.header, record_type::touch, sizeof r, addresses.data(), addresses.size() * 8));
+    ASSERT_TRUE(
+        t.pair.producer.put(&r.header, ring::record_type::touch, sizeof r, addresses.data(), addresses.size() * 8));
   }
   void set_node(thread& t, time_ns time, std::uint64_t graph, std::uint64_t node,
                 const std::vector<std::uint64_t>& addresses, bool more = false) {
-    node_touch_record r{};
+    ring::node_touch_record r{};
     r.header.time = raw_time(time);
     r.graph = graph;
     r.node = node;
     r.correlation = 7;
     r.count = static_cast<std::uint32_t>(addresses.size());
     r.more = more ? 1 : 0;
-    ASSERT_TRUE(
-        t.pair.producer.put(&r.header, record_type::node_touch, sizeof r, addresses.data(), addresses.size() * 8));
+    ASSERT_TRUE(t.pair.producer.put(&r.header, ring::record_type::node_touch, sizeof r, addresses.data(),
+                                    addresses.size() * 8));
   }
   void call(thread& t, time_ns time, std::uint64_t graph, std::uint32_t correlation) {
-    graph_call_record r{};
+    ring::graph_call_record r{};
     r.graph = graph;
     r.correlation = correlation;
     put(t, time, r);
   }
   void define(thread& t, time_ns time, std::uint64_t graph, std::uint64_t source = 0) {
-    graph_definition_record r{};
+    ring::graph_definition_record r{};
     r.graph = graph;
     r.source = source;
     put(t, time, r);
   }
   void launch(thread& t, time_ns time, std::uint64_t graph, std::uint32_t correlation = 0) {
-    graph_launch_record r{};
+    ring::graph_launch_record r{};
     r.graph = graph;
     r.correlation = correlation;
-    r.device = no_device;
+    r.device = ring::no_device;
     put(t, time, r);
   }
 };
@@ -54,7 +55,7 @@ class touched_blocks_test : public assembler_test {
 TEST_F(touched_blocks_test, are_those_that_lay_there_at_the_time) {
   thread& a = add_thread();
   thread& b = add_thread();
-  // b is drained after a: what it touched is what lay there when it did.
+  // b is drained after a: its addresses refer to the blocks live at that time.
   alloc(a, 10, 0x1000, 256);
   free(a, 30, 0x1000);
   alloc(a, 40, 0x1000, 512);
@@ -104,7 +105,7 @@ TEST_F(touched_blocks_test, are_named_once_however_often_a_launch_names_them) {
   std::vector<std::uint64_t> words;
   for (std::uint64_t i = 0; i < 600; ++i) words.push_back(0x10000 + i * 0x1000);
   for (std::uint64_t i = 0; i < 100; ++i) words.push_back(0x10080 + i * 0x1000);
-  // The launch comes in two records, as one with so many words does.
+  // The launch is sent in two records, as for any launch with this many words.
   touch(t, 20, words);
   touch(t, 20, words);
   touch(t, 21, {0x10000});
@@ -138,8 +139,8 @@ TEST_F(touched_blocks_test, are_not_those_that_came_after_although_the_record_is
   const auto allocs = trace.all<alloc_event>();
   const auto touches = trace.all<touch_event>();
   ASSERT_EQ(touches.size(), 2u);
-  EXPECT_EQ(touches[0].block, allocs[1].block) << "the one that was freed since";
-  EXPECT_EQ(touches[1].block, allocs[0].block) << "only the segment was there then";
+  EXPECT_EQ(touches[0].block, allocs[1].block) << "the block freed since";
+  EXPECT_EQ(touches[1].block, allocs[0].block) << "only the segment existed then";
 }
 
 TEST_F(touched_blocks_test, are_not_arrays_whose_address_is_a_handle) {
@@ -164,7 +165,7 @@ TEST_F(touched_blocks_test, of_a_graph_carry_the_graph_that_its_launches_name_to
   alloc(t, 10, 0x1000, 256);
   define(t, 20, 0xaa);
   touch(t, 21, {0x1000}, 0xaa);
-  define(t, 22, 0xee, 0xaa);  // An executable graph is the graph it was made of.
+  define(t, 22, 0xee, 0xaa);  // An executable graph counts as the graph it was made from.
   launch(t, 23, 0xee);
   define(t, 30, 0xaa);  // Another graph at the same handle.
   touch(t, 31, {0x1000}, 0xaa);
@@ -184,7 +185,7 @@ TEST_F(touched_blocks_test, of_a_graph_carry_the_graph_that_its_launches_name_to
   EXPECT_EQ(launches[2].graph, touches[0].graph);
 }
 
-/// Blocks by the launch that touches them, in the order of the launches.
+/// Blocks by the launch that touches them, in launch order.
 std::vector<std::vector<block_id>> touched_by_launches(const recorded& trace) {
   auto launches = trace.all<graph_launch_event>();
   std::sort(launches.begin(), launches.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
@@ -202,7 +203,7 @@ std::vector<std::vector<block_id>> touched_by_launches(const recorded& trace) {
 class changed_graph : public touched_blocks_test {
  protected:
   static constexpr std::uint64_t graph = 0xaa, made = 0xee, first = 0x11, second = 0x22;
-  /// Blocks at 0x1000, 0x2000 and 0x3000; the first node names the first block, the second the second.
+  /// Blocks at 0x1000, 0x2000 and 0x3000; the first node names the first block, the second node the second.
   void SetUp() override {
     touched_blocks_test::SetUp();
     t_ = &add_thread();
@@ -220,14 +221,14 @@ class changed_graph : public touched_blocks_test {
     return touched_by_launches(trace);
   }
   void set_child(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, std::uint64_t child) {
-    child_graph_record r{};
+    ring::child_graph_record r{};
     r.graph = of;
     r.node = node;
     r.child = child;
     put(t, time, r);
   }
   void enable(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, bool enabled) {
-    node_switch_record r{};
+    ring::node_switch_record r{};
     r.graph = of;
     r.node = node;
     r.enabled = enabled ? 1 : 0;
@@ -243,7 +244,7 @@ TEST_F(changed_graph, touches_other_blocks_from_the_change_on_only) {
   call(*t_, 30, made, 1);
   set_node(*t_, 31, made, first, {0x3000});
   call(*t_, 32, made, 2);
-  // The device tells of both afterwards.
+  // The device reports both launches afterwards.
   launch(*t_, 33, made, 1);
   launch(*t_, 34, made, 2);
   const auto all = finished();
@@ -275,7 +276,7 @@ TEST_F(changed_graph, that_names_the_same_blocks_is_the_same) {
 }
 
 TEST_F(changed_graph, of_which_more_are_made_changes_theirs_not_the_first) {
-  set_node(*t_, 30, 0, first, {0x3000});  // The graph itself, by its node.
+  set_node(*t_, 30, 0, first, {0x3000});  // Changes the graph itself, by its node.
   define(*t_, 31, 0xff, graph);
   call(*t_, 32, made, 1);
   call(*t_, 33, 0xff, 2);
@@ -326,10 +327,10 @@ TEST_F(changed_graph, holds_what_its_children_were_when_they_were_added) {
   define(*t_, 30, 0xbb);
   set_node(*t_, 31, 0xbb, 0x33, {0x3000});
   set_child(*t_, 32, 0xbb, 0x44, graph);
-  set_node(*t_, 33, 0, first, {0x3000});  // Too late.
+  set_node(*t_, 33, 0, first, {0x3000});  // Too late: 0xbb already has a copy of the child.
   define(*t_, 34, 0xcc, 0xbb);
   call(*t_, 35, 0xcc, 1);
-  set_child(*t_, 36, 0xcc, 0x44, graph);  // In its place: as it is now.
+  set_child(*t_, 36, 0xcc, 0x44, graph);  // Replaces the copy by the child's present state.
   call(*t_, 37, 0xcc, 2);
   launch(*t_, 38, 0xcc, 1);
   launch(*t_, 39, 0xcc, 2);
@@ -341,10 +342,10 @@ TEST_F(changed_graph, holds_what_its_children_were_when_they_were_added) {
 
 TEST_F(changed_graph, leaves_out_what_is_switched_off) {
   enable(*t_, 30, made, first, false);
-  enable(*t_, 30, made, 0x99, false);  // Of no node of it, and of no graph.
+  enable(*t_, 30, made, 0x99, false);  // Not a node of this graph, and not a graph.
   enable(*t_, 30, 0x66, first, false);
   call(*t_, 31, made, 1);
-  set_node(*t_, 32, made, first, {0x3000});  // It stays switched off.
+  set_node(*t_, 32, made, first, {0x3000});  // The node stays disabled.
   call(*t_, 33, made, 2);
   enable(*t_, 34, made, first, true);
   call(*t_, 35, made, 3);
@@ -356,7 +357,7 @@ TEST_F(changed_graph, leaves_out_what_is_switched_off) {
   EXPECT_EQ(all[2], (touched{c_, b_}));
 }
 
-// As no program can, but a ring may say: a graph within itself, twice as large with each record.
+// No program can do this, but a ring may claim it: a graph within itself, twice as large with each record.
 TEST_F(changed_graph, within_itself_grows_only_so_far) {
   for (std::uint64_t i = 0; i < 200; ++i) set_child(*t_, 30, graph, 0x100 + i, graph);
   set_child(*t_, 31, 0, 0x9999, graph);
@@ -380,11 +381,11 @@ TEST_F(changed_graph, by_nodes_that_nobody_knows_is_left_alone) {
 
 TEST_F(touched_blocks_test, mode_of_the_process_is_in_its_row) {
   thread& t = add_thread();
-  mode_record r{};
+  ring::mode_record r{};
   r.mode = static_cast<std::uint64_t>(recording_mode::timeline);
   put(t, 10, r);
   EXPECT_EQ(finish().tables().processes.rows()[0].mode, recording_mode::timeline);
 }
 
 }  // namespace
-}  // namespace sluice::collector
+}  // namespace sluice::writer

@@ -17,8 +17,8 @@ const query::track* memory_track_of(const query::track_list& all, trace::device_
   return nullptr;
 }
 
-/// The highest use of one memory in bin `at`.
-double value_in(const query::series& of, const analysis::memory_statistics& memory, std::size_t at) {
+/// The highest number of bytes in use in bin `at`, of one memory.
+double value_in(const query::series& of, const metrics::memory_statistics& memory, std::size_t at) {
   double sum = 0;
   for (const query::band& band : of.bands)
     if (band.role == query::band_role::used && band.layer == memory.layer && band.kind == memory.kind &&
@@ -42,31 +42,31 @@ float small_width(const view_context& with, const std::string& text) {
 axis_map::axis_map(const aligned_side& of, alignment by) : origin_(of.origin) {
   if (by == alignment::time || of.about->steps.size() < 2) return;
   const auto& steps = of.about->steps;
-  for (const analysis::step& each : steps) begins_.push_back(each.span.begin);
+  for (const index::step& each : steps) begins_.push_back(each.span.begin);
   stride_ = std::max(1.0, static_cast<double>(of.about->step_count) / static_cast<double>(steps.size()));
   slope_ = std::max(1.0, static_cast<double>(of.about->median_step));
 }
 
-double axis_map::place_of(query::time_ns time) const {
+double axis_map::place_of(time_ns time) const {
   if (begins_.empty()) return static_cast<double>(time - origin_);
   if (time <= begins_.front()) return static_cast<double>(time - begins_.front()) / slope_;
   const auto next = std::upper_bound(begins_.begin(), begins_.end(), time);
   const auto at = static_cast<double>(next - begins_.begin() - 1);
-  const query::time_ns begin = *(next - 1);
+  const time_ns begin = *(next - 1);
   if (next == begins_.end()) return at * stride_ + static_cast<double>(time - begin) / slope_;
   const auto length = std::max(1.0, static_cast<double>(*next - begin));
   return (at + static_cast<double>(time - begin) / length) * stride_;
 }
 
-query::time_ns axis_map::time_at(double place) const {
-  if (begins_.empty()) return origin_ + static_cast<query::time_ns>(place);
-  if (place <= 0) return begins_.front() + static_cast<query::time_ns>(place * slope_);
+time_ns axis_map::time_at(double place) const {
+  if (begins_.empty()) return origin_ + static_cast<time_ns>(place);
+  if (place <= 0) return begins_.front() + static_cast<time_ns>(place * slope_);
   const double at = place / stride_;
   const auto last = static_cast<double>(begins_.size() - 1);
-  if (at >= last) return begins_.back() + static_cast<query::time_ns>((place - last * stride_) * slope_);
+  if (at >= last) return begins_.back() + static_cast<time_ns>((place - last * stride_) * slope_);
   const auto step = static_cast<std::size_t>(at);
   const double share = at - static_cast<double>(step);
-  return begins_[step] + static_cast<query::time_ns>(share * static_cast<double>(begins_[step + 1] - begins_[step]));
+  return begins_[step] + static_cast<time_ns>(share * static_cast<double>(begins_[step + 1] - begins_[step]));
 }
 
 void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>& sides, alignment by, ImVec2 size) {
@@ -91,21 +91,21 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
     now.ranges[i] = sides[i].range;
     now.memories[i] = sides[i].memory;
     if (sides[i].process != trace::process_id::none) {
-      const analysis::memory_statistics& of = *sides[i].memory;
-      query::memory_groups_question wanted{.range = sides[i].range,
-                                           .width = static_cast<std::uint32_t>(now.width),
-                                           .by = query::memory_grouping::process};
+      const metrics::memory_statistics& of = *sides[i].memory;
+      query::memory_groups_query wanted{.range = sides[i].range,
+                                        .width = static_cast<std::uint32_t>(now.width),
+                                        .by = query::memory_grouping::process};
       std::tie(wanted.layer, wanted.device, wanted.kind, wanted.process) =
           std::tie(of.layer, of.device, of.kind, sides[i].process);
-      now.own[i] = own_questions_[i].ask(*sides[i].engine, wanted).value;
+      now.own[i] = own_queries_[i].ask(*sides[i].engine, wanted).value;
       continue;
     }
     const auto tracks = tracks_[i].ask(*sides[i].engine, {});
     const query::track* track = tracks ? memory_track_of(*tracks.value, sides[i].memory->device) : nullptr;
     if (track == nullptr) continue;
-    const auto answer =
-        questions_[i].ask(*sides[i].engine, {track->id, sides[i].range, static_cast<std::uint32_t>(now.width)});
-    now.series[i] = answer.value;
+    const auto result =
+        queries_[i].ask(*sides[i].engine, {track->id, sides[i].range, static_cast<std::uint32_t>(now.width)});
+    now.series[i] = result.value;
   }
   if (!(now == drawn_)) {
     drawn_ = now;
@@ -126,7 +126,8 @@ void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
   first_ = std::min(maps[0].place_of(sides[0].range.begin), maps[1].place_of(sides[1].range.begin));
   last_ = std::max(maps[0].place_of(sides[0].range.end), maps[1].place_of(sides[1].range.end));
   if (drawn_.by == alignment::step) {
-    // What comes before the first step can be as long as thousands of steps: a tenth more than the steps is shown.
+    // The time before the first step can be as long as thousands of steps. Show at most as much of it as a tenth of the
+    // length of all steps.
     const double steps =
         static_cast<double>(std::max(sides[0].about->step_count, sides[1].about->step_count)) * 1.1 + 1;
     first_ = std::max(first_, -steps / 11);
@@ -141,18 +142,18 @@ void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
     const query::memory_groups* own = drawn_.own[i].get();
     const std::size_t bins = own != nullptr ? own->total.size() : of != nullptr ? bins_of(*of) : 0;
     if (bins == 0) continue;
-    const query::time_range known = own != nullptr ? own->range : of->range;
+    const time_range known = own != nullptr ? own->range : of->range;
     if (known.length() <= 0) continue;
     const double bins_per_ns = static_cast<double>(bins) / static_cast<double>(known.length());
-    const auto bin_at = [&](query::time_ns time) {
+    const auto bin_at = [&](time_ns time) {
       return std::clamp(static_cast<double>(time - known.begin) * bins_per_ns, 0.0, static_cast<double>(bins - 1));
     };
     const auto value_at = [&](std::size_t bin) {
       return own != nullptr ? static_cast<double>(own->total[bin]) : value_in(*of, *sides[i].memory, bin);
     };
     for (std::size_t column = 0; column < values.size(); ++column) {
-      const query::time_ns begin = maps[i].time_at(place_at(static_cast<double>(column)));
-      const query::time_ns end = maps[i].time_at(place_at(static_cast<double>(column + 1)));
+      const time_ns begin = maps[i].time_at(place_at(static_cast<double>(column)));
+      const time_ns end = maps[i].time_at(place_at(static_cast<double>(column + 1)));
       if (end <= sides[i].range.begin || begin >= sides[i].range.end) continue;
       const auto last = static_cast<std::size_t>(bin_at(std::max(begin, end - 1)));
       for (auto bin = static_cast<std::size_t>(bin_at(begin)); bin <= last; ++bin)
@@ -206,11 +207,11 @@ void aligned_curves::draw_axes(const view_context& with, const draw::rectangle& 
   };
   const int wanted = std::max(2, static_cast<int>(area.width() / with.px(110)));
   if (drawn_.by == alignment::time) {
-    const query::time_range shown{static_cast<query::time_ns>(first_), static_cast<query::time_ns>(last_)};
+    const time_range shown{static_cast<time_ns>(first_), static_cast<time_ns>(last_)};
     for (const auto& [time, words] : format::time_ticks(shown, wanted).ticks) label(static_cast<double>(time), words);
     return;
   }
-  // 1, 2 or 5 times a power of ten.
+  // The distance of labels is 1, 2 or 5 times a power of ten.
   double step = std::pow(10, std::floor(std::log10(std::max(1.0, (last_ - first_) / wanted))));
   for (const double times : {2.0, 2.5, 2.0})
     if ((last_ - first_) / step > wanted) step *= times;
@@ -218,8 +219,8 @@ void aligned_curves::draw_axes(const view_context& with, const draw::rectangle& 
     label(place, "step " + std::to_string(static_cast<long long>(place)));
 }
 
-/// A curve as one box for each column, which reaches to the value of the column before: as many lines with smooth edges
-/// take software GL several times as long.
+/// Draws a curve as one box per column, which extends to the value of the previous column. With antialiased lines
+/// instead, software GL would take several times as long.
 void aligned_curves::upload_line(const view_context& with, std::size_t side) {
   static thread_local std::vector<draw::box> boxes;
   boxes.clear();
@@ -250,7 +251,7 @@ void aligned_curves::draw_tip(const view_context& with, const std::array<aligned
   if (!begin_tip(with)) return;
   const double place = place_at(static_cast<double>(column));
   if (drawn_.by == alignment::time) {
-    ImGui::TextDisabled("%s after the beginning", format_time(static_cast<query::time_ns>(place)).c_str());
+    ImGui::TextDisabled("%s after the start", format_time(static_cast<time_ns>(place)).c_str());
   } else {
     ImGui::TextDisabled("step %lld", static_cast<long long>(std::floor(place)));
   }
@@ -258,7 +259,7 @@ void aligned_curves::draw_tip(const view_context& with, const std::array<aligned
   for (const aligned_side& each : sides) wide = std::max(wide, ImGui::CalcTextSize(each.label.c_str()).x);
   for (std::size_t i = 0; i < 2; ++i) {
     const double value = values_[i][column];
-    const std::string words = value < 0 ? std::string("not in its time")
+    const std::string words = value < 0 ? std::string("outside its range")
                                         : format_bytes(static_cast<std::uint64_t>(value)) + " at " +
                                               format_moment(axis_map(sides[i], drawn_.by).time_at(place));
     swatch(with, colour_of(i, with.colours));

@@ -9,57 +9,59 @@
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/figures/comparison/comparison.hpp"
+#include "core/metrics/comparison/comparison.hpp"
 
 namespace sluice::gui {
 
-/// What is put over one another: equal times since the beginning, or equal steps.
+/// How two curves are aligned: by time since their start, or by step.
 enum class alignment : std::uint8_t { time, step };
 
-/// One side's curve, and where its axis begins.
+/// The curve of one side of a comparison, and where its axis starts.
 struct aligned_side {
   query::engine* engine = nullptr;
-  query::time_range range;                              ///< In its document's time.
-  query::time_ns origin = 0;                            ///< Drawn at the left.
-  const analysis::compared_side* about = nullptr;       ///< Its steps.
-  const analysis::memory_statistics* memory = nullptr;  ///< The memory whose curve is drawn.
+  time_range range;                                    ///< In the time of the side's document.
+  time_ns origin = 0;                                  ///< The time at the left edge.
+  const metrics::compared_side* about = nullptr;       ///< Contains the side's steps.
+  const metrics::memory_statistics* memory = nullptr;  ///< The memory whose curve is drawn.
   std::string label;
-  trace::process_id process{};  ///< Only its blocks; none: all.
+  trace::process_id process{};  ///< Show only the blocks of this process; none: blocks of all processes.
 };
 
-/// Goes from places on a common axis to times of one side. Places are ns since the origin, or steps.
+/// Converts between positions on the common axis and times of one side. Positions are either ns since the origin or
+/// steps.
 class axis_map {
  public:
   axis_map(const aligned_side& of, alignment by);
-  [[nodiscard]] double place_of(query::time_ns time) const;
-  [[nodiscard]] query::time_ns time_at(double place) const;
+  [[nodiscard]] double place_of(time_ns time) const;
+  [[nodiscard]] time_ns time_at(double place) const;
 
  private:
-  std::vector<query::time_ns> begins_;  ///< Of each step that is known; then the end of the last.
-  double stride_ = 1;                   ///< Steps from one of `begins_` to the next.
-  double slope_ = 1;                    ///< ns a step outside of them.
-  query::time_ns origin_ = 0;
+  std::vector<time_ns> begins_;  ///< Start of each known step, followed by the end of the last.
+  double stride_ = 1;            ///< Number of steps from one entry of `begins_` to the next.
+  double slope_ = 1;             ///< Number of ns per step outside the known steps.
+  time_ns origin_ = 0;
 };
 
-/// Draws the memory of two sides over one another. Where the second is higher, the area between them is red; where it is
-/// lower, blue.
+/// Draws the memory of two sides on one axis. The area between the curves is red where the second side is higher, and
+/// blue where it is lower.
 class aligned_curves {
  public:
   void draw(view_context& with, const std::array<aligned_side, 2>& sides, alignment by, ImVec2 size);
 
-  /// The colour of a side's curve: grey before, that of text after.
+  /// The colour of a side's curve: grey for "before", the text colour for "after".
   [[nodiscard]] static ImU32 colour_of(std::size_t side, const theme& colours) {
     return side == 0 ? colours.muted : colours.text;
   }
 
-  /// The bytes of a side in each pixel column of the last frame; negative where the side has ended. For tests.
+  /// The bytes of a side in each pixel column of the last frame; negative in columns after the side's end. For tests.
   [[nodiscard]] const std::vector<double>& values(std::size_t side) const { return values_.at(side); }
 
  private:
   struct key {
     std::array<std::shared_ptr<const query::series>, 2> series;
-    std::array<std::shared_ptr<const query::memory_groups>, 2> own;  ///< Of a side that is one process.
-    std::array<query::time_range, 2> ranges;
+    std::array<std::shared_ptr<const query::memory_groups>, 2> own;  ///< For sides that are a single process; otherwise
+                                                                     ///< null.
+    std::array<time_range, 2> ranges;
     std::array<const void*, 2> memories{};
     alignment by = alignment::time;
     int width = 0;
@@ -78,13 +80,13 @@ class aligned_curves {
     return first_ + (last_ - first_) * column / std::max(1.0, static_cast<double>(drawn_.width));
   }
 
-  std::array<screen_slot<query::tracks_question>, 2> tracks_;
-  std::array<screen_slot<query::series_question>, 2> questions_;
-  std::array<screen_slot<query::memory_groups_question>, 2> own_questions_;
+  std::array<screen_slot<query::tracks_query>, 2> tracks_;
+  std::array<screen_slot<query::series_query>, 2> queries_;
+  std::array<screen_slot<query::memory_groups_query>, 2> own_queries_;
   key drawn_;
   std::array<std::vector<double>, 2> values_;
-  double first_ = 0, last_ = 1;  ///< The ends of the axis, as places.
-  double top_ = 1;               ///< The highest value.
+  double first_ = 0, last_ = 1;  ///< The ends of the axis, as positions in the sense of `axis_map`.
+  double top_ = 1;               ///< The highest value of both curves.
   draw::box_batch between_;
   std::array<draw::box_batch, 2> lines_;
 };

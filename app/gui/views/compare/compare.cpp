@@ -15,17 +15,17 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float comparison_beside = 900;  // design pixels; narrower panels have the curves above the tables
-constexpr float least_curves = 90;
+constexpr float comparison_beside = 900;  // design pixels; in narrower panels the curves are above the tables
+constexpr float min_curves = 90;
 constexpr float side_combo_width = 250;
 
-/// Continues on the same line if there is space for `width`.
+/// Continues on the same line if a control of this width fits there.
 void next_control(float width) {
   ImGui::SameLine();
   if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
 }
 
-/// The word for a side, with the colour of its curve.
+/// Draws the name of a side, with the colour of the side's curve.
 void side_name(const view_context& with, std::size_t side, const char* word) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float edge = with.px(9);
@@ -38,7 +38,7 @@ void side_name(const view_context& with, std::size_t side, const char* word) {
   ImGui::TextDisabled("%s", word);
 }
 
-/// The processes that can be compared: those with a rank, by rank; if none has one, all.
+/// The processes that can be compared: those with a rank, sorted by rank. If no process has a rank, all processes.
 std::vector<trace::process_id> compared_processes(const trace::snapshot& of) {
   std::vector<std::pair<std::int64_t, trace::process_id>> ranked;
   std::vector<trace::process_id> all;
@@ -134,7 +134,7 @@ void compare_view::add_commands(const command_home& home) {
                          },
                      .enabled = ready});
   home.commands.add({.id = "compare.swap",
-                     .title = "Swap the compared sides",
+                     .title = "Swap compared sides",
                      .group = "Compare",
                      .run = [this](const argument&) { std::swap(before_, after_); },
                      .enabled = [this] { return shown_ != nullptr; }});
@@ -164,7 +164,7 @@ const document* compare_view::find(const documents& in, document_id id) {
 
 std::optional<compare_view::side> compare_view::resolve(const view_context& with, const side_choice& choice) const {
   using what = side_choice::what;
-  const auto words = [](const document& of, query::time_range range) {
+  const auto words = [](const document& of, time_range range) {
     return of.title + ", " + format_moment(range.begin) + " to " + format_moment(range.end);
   };
   if (choice.kind == what::selected_range) {
@@ -188,7 +188,7 @@ std::optional<compare_view::side> compare_view::resolve(const view_context& with
   return side{of, of->span, choice.device, of->title + ", " + device_words(*of, choice.device)};
 }
 
-/// "GPU 1 (rank 1)".
+/// A device's name, with its rank: "GPU 1 (rank 1)".
 std::string compare_view::device_words(const document& of, trace::device_id device) const {
   return gui::device_words(*of.engine->snapshot(), device);
 }
@@ -224,15 +224,15 @@ void compare_view::follow(const view_context& with) {
   if (!jump_) return;
   const document* of = find(with.state, jump_->document);
   if (of == nullptr || !of->ready()) return jump_.reset();
-  const auto answer = jump_question_.ask(*of->engine, jump_->question);
-  if (answer.failure) return jump_.reset();
-  if (!answer || !answer.complete) return;
-  for (const query::block_row& row : answer->rows) {
+  const auto result = jump_query_.ask(*of->engine, jump_->query);
+  if (result.failure) return jump_.reset();
+  if (!result || !result.complete) return;
+  for (const query::block_row& row : result->rows) {
     if (row.device != jump_->device || row.kind != jump_->kind) continue;
     if (jump_->category ? row.category.what != *jump_->category : !jump_->stacks.contains(trace::raw(row.stack)))
       continue;
     with.commands.invoke("compare.go", selection{jump_->document, selection_kind::block, trace::raw(row.block)});
-    with.commands.invoke("moment.set", query::time_range{jump_->time, jump_->time});
+    with.commands.invoke("moment.set", time_range{jump_->time, jump_->time});
     break;
   }
   jump_.reset();
@@ -249,7 +249,7 @@ void compare_view::draw(view_context& with) {
     return draw_missing(with, before.has_value(), after.has_value());
   }
   if (!ask(with, *before, *after)) return;
-  draw_answer(with, *before, *after);
+  draw_result(with, *before, *after);
 }
 
 void compare_view::draw_controls(const view_context& with) {
@@ -309,7 +309,7 @@ void compare_view::draw_choices_of(const view_context& with, const document& of,
   const auto snapshot = of.engine->snapshot();
   if (snapshot->tables().devices.rows().size() < 2) return;
   const auto report =
-      &of == with.state.active() ? ranks_question_.ask(*of.engine, {}) : query::answer<analysis::report>{};
+      &of == with.state.active() ? ranks_query_.ask(*of.engine, {}) : query::query_result<metrics::report>{};
   for (const trace::device_row& device : snapshot->tables().devices.rows()) {
     std::string label = "    " + device_words(of, device.id);
     if (report)
@@ -321,7 +321,7 @@ void compare_view::draw_choices_of(const view_context& with, const document& of,
   }
 }
 
-/// The ranks of a recording, also where they share a GPU.
+/// Lists the ranks of a recording, including ranks that share a GPU.
 void compare_view::draw_process_choices(const document& of, side_choice& choice) {
   const auto snapshot = of.engine->snapshot();
   const auto all = compared_processes(*snapshot);
@@ -335,10 +335,10 @@ void compare_view::draw_process_choices(const document& of, side_choice& choice)
   }
 }
 
-analysis::device_match compare_view::devices_of(const side& before, const side& after) {
+metrics::device_match compare_view::devices_of(const side& before, const side& after) {
   const auto is_whole = [](const side& of) { return !of.device && of.process == trace::process_id::none; };
   const bool ranges = before.of == after.of && is_whole(before) && is_whole(after);
-  return ranges ? analysis::device_match::by_ordinal : analysis::device_match::by_role;
+  return ranges ? metrics::device_match::by_ordinal : metrics::device_match::by_role;
 }
 
 void compare_view::draw_missing(const view_context& with, bool before, bool after) const {
@@ -365,22 +365,21 @@ bool compare_view::ask(const view_context& with, const side& before, const side&
   failure_.clear();
   progress_ = 0;
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto answer =
-        side_questions_[i].ask(*both[i]->of->engine, {both[i]->range, both[i]->device, both[i]->process});
-    progress_ += answer.progress * 0.45F;
-    if (answer.failure) failure_ = answer.failure->message;
-    if (answer.complete) {
-      sides_[i] = answer.value;
+    const auto result = side_queries_[i].ask(*both[i]->of->engine, {both[i]->range, both[i]->device, both[i]->process});
+    progress_ += result.progress * 0.45F;
+    if (result.failure) failure_ = result.failure->message;
+    if (result.complete) {
+      sides_[i] = result.value;
     } else {
-      waiting_ = !answer.failure;
+      waiting_ = !result.failure;
     }
-    given[i] = {answer.complete ? answer.value : nullptr, both[i]->of->engine->snapshot()};
+    given[i] = {result.complete ? result.value : nullptr, both[i]->of->engine->snapshot()};
   }
   if (given[0].side != nullptr && given[1].side != nullptr) {
-    const auto answer = question_.ask(*after.of->engine, {given[0], given[1], {devices_of(before, after), libraries_}});
-    if (answer.failure) failure_ = answer.failure->message;
-    waiting_ = !answer.complete && !answer.failure;
-    if (answer) shown_ = answer.value;
+    const auto result = query_.ask(*after.of->engine, {given[0], given[1], {devices_of(before, after), libraries_}});
+    if (result.failure) failure_ = result.failure->message;
+    waiting_ = !result.complete && !result.failure;
+    if (result) shown_ = result.value;
   }
   progress_line(with, !waiting_, std::max(0.1F, progress_));
   if (!failure_.empty()) {
@@ -395,11 +394,12 @@ bool compare_view::ask(const view_context& with, const side& before, const side&
   return true;
 }
 
-/// The memory that was chosen; by default the innermost with at least a quarter of the largest peak.
+/// Finds the memory that the user selected. By default, chooses the innermost layer with at least a quarter of the
+/// largest peak.
 void compare_view::choose_memory() {
-  const auto peak = [](const analysis::memory_difference& of) { return std::max(of.before.maximum, of.after.maximum); };
+  const auto peak = [](const metrics::memory_difference& of) { return std::max(of.before.maximum, of.after.maximum); };
   std::uint64_t most = 0;
-  for (const analysis::memory_difference& each : shown_->memory) most = std::max(most, peak(each));
+  for (const metrics::memory_difference& each : shown_->memory) most = std::max(most, peak(each));
   memory_ = shown_->memory.size();
   for (std::size_t i = shown_->memory.size(); i-- > 0;)
     if (peak(shown_->memory[i]) >= most / 4) memory_ = i;
@@ -413,7 +413,7 @@ void compare_view::draw_memory_combo(const view_context& with) {
   ImGui::SetNextItemWidth(with.px(190));
   if (!ImGui::BeginCombo("##memory", label_of(shown_->memory[memory_].label).c_str())) return;
   for (std::size_t i = 0; i < shown_->memory.size(); ++i) {
-    const analysis::memory_difference& each = shown_->memory[i];
+    const metrics::memory_difference& each = shown_->memory[i];
     ImGui::PushID(static_cast<int>(i));
     if (ImGui::Selectable(label_of(each.label).c_str(), i == memory_)) {
       memory_label_ = each.label;
@@ -425,13 +425,13 @@ void compare_view::draw_memory_combo(const view_context& with) {
 }
 
 void compare_view::draw_curves(view_context& with, const side& before, const side& after, ImVec2 size) {
-  const analysis::memory_difference& memory = shown_->memory[memory_];
+  const metrics::memory_difference& memory = shown_->memory[memory_];
   std::array<aligned_side, 2> sides;
   for (std::size_t i = 0; i < 2; ++i) {
     const side& of = i == 0 ? before : after;
-    // Of a whole recording its active time: a program may import libraries for seconds first.
-    const query::time_range active = sides_[i]->statistics.active;
-    const query::time_range drawn = of.range == of.of->span && active.length() > 0 ? active : of.range;
+    // Of a whole recording, show only the active time, because a program may import libraries for seconds first.
+    const time_range active = sides_[i]->statistics.active;
+    const time_range drawn = of.range == of.of->span && active.length() > 0 ? active : of.range;
     sides[i] = {
         of.of->engine.get(), drawn, drawn.begin, sides_[i].get(), i == 0 ? &memory.before : &memory.after, of.label,
         of.process};
@@ -439,10 +439,10 @@ void compare_view::draw_curves(view_context& with, const side& before, const sid
   curves_.draw(with, sides, align_, size);
 }
 
-void compare_view::draw_answer(view_context& with, const side& before, const side& after) {
+void compare_view::draw_result(view_context& with, const side& before, const side& after) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool beside = room.x >= with.px(comparison_beside);
-  const bool above = !beside && room.y > with.px(least_curves) * 3;
+  const bool above = !beside && room.y > with.px(min_curves) * 3;
   const bool any = memory_ < shown_->memory.size();
   if (any && beside) {
     draw_curves(with, before, after, {room.x * 0.5F, room.y});
@@ -458,15 +458,15 @@ void compare_view::draw_answer(view_context& with, const side& before, const sid
       draw_grown(with, before, after);
       ImGui::EndTabItem();
     }
-    if (begin_tab("Figures")) {
-      draw_figures(with);
+    if (begin_tab("Metrics")) {
+      draw_metrics(with);
       ImGui::EndTabItem();
     }
     if (any && begin_tab("Flame graph")) {
       flames_.draw(with, shown_->memory[memory_].flames, shown_);
       ImGui::EndTabItem();
     }
-    // In a small panel, the curves have a tab of their own.
+    // In a small panel, the curves have their own tab.
     if (any && !beside && !above && begin_tab("Curves")) {
       draw_curves(with, before, after, ImGui::GetContentRegionAvail());
       ImGui::EndTabItem();

@@ -12,27 +12,26 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float difference_row = 20;  // design pixels
-constexpr query::time_ns difference_width =
-    1'000'000;  // total width in units of the renderer, which was made for times
+constexpr float difference_row = 20;             // design pixels
+constexpr time_ns difference_width = 1'000'000;  // total width in units of the renderer, which was designed for times
 
 std::string bytes_change(std::uint64_t before, std::uint64_t after) {
   const std::uint64_t by = after > before ? after - before : before - after;
   return change_words(static_cast<double>(before), static_cast<double>(after), format_bytes(by));
 }
 
-const symbols::frame_line& line_of(const analysis::difference_tree& of, std::uint32_t node) {
+const symbols::frame_line& line_of(const metrics::difference_tree& of, std::uint32_t node) {
   return of.lines[of.tree.nodes[node].line];
 }
 
 }  // namespace
 
 std::string change_words(double before, double after, const std::string& amount) {
-  if (before == after) return "the same";
+  if (before == after) return "unchanged";
   const std::string by = (after > before ? "+" : "-") + amount;
   if (before <= 0) return by + " (new)";
   if (after <= 0) return by + " (gone)";
-  return by + analysis::percent_of_change(before, after);
+  return by + metrics::percent_of_change(before, after);
 }
 
 ImU32 difference_flames::colour_of(const theme& colours, std::uint64_t before, std::uint64_t after) {
@@ -40,16 +39,17 @@ ImU32 difference_flames::colour_of(const theme& colours, std::uint64_t before, s
   if (before == after) return same;
   const auto most = static_cast<double>(std::max(before, after));
   const auto by = static_cast<double>(after > before ? after - before : before - after) / most;
-  // Even a small change is visible, and half a change is clearly one.
+  // The strength of the colour makes even a small change visible, and a change of one half obvious.
   return mix(same, after > before ? colour_of_more(colours) : colour_of_less(colours),
              static_cast<float>(0.25 + 0.75 * std::sqrt(by)));
 }
 
-void difference_flames::draw(view_context& with, const analysis::difference_tree& of,
+void difference_flames::draw(view_context& with, const metrics::difference_tree& of,
                              const std::shared_ptr<const void>& keeps) {
   if (drawn_.of != &of) zoom_ = 0;
   if (of.tree.nodes.size() < 2)
-    return empty_state(with, icon::search, "No memory here", "Neither side has memory of this kind at its peak.");
+    return empty_state(with, icon::search, "No memory of this kind",
+                       "Neither side has memory of this kind at its peak.");
   draw_path(with, of);
   const float bar = ImGui::GetStyle().ScrollbarSize;
   ImGui::BeginChild("difference", {0, 0}, ImGuiChildFlags_None);
@@ -74,13 +74,13 @@ void difference_flames::draw(view_context& with, const analysis::difference_tree
   ImGui::EndChild();
 }
 
-void difference_flames::draw_path(const view_context& with, const analysis::difference_tree& of) {
-  const auto figures = [&](std::uint32_t node) {
+void difference_flames::draw_path(const view_context& with, const metrics::difference_tree& of) {
+  const auto metrics = [&](std::uint32_t node) {
     return format_bytes(of.before[node]) + " to " + format_bytes(of.after[node]) + ", " +
            bytes_change(of.before[node], of.after[node]);
   };
   if (zoom_ == 0) {
-    ImGui::TextDisabled("%s", figures(0).c_str());
+    ImGui::TextDisabled("%s", metrics(0).c_str());
   } else {
     if (link(with, "all")) {
       zoom_ = 0;
@@ -88,12 +88,12 @@ void difference_flames::draw_path(const view_context& with, const analysis::diff
       ImGui::SameLine(0, with.px(6));
       ImGui::TextDisabled("%s", icon::fold);
       ImGui::SameLine(0, with.px(6));
-      clipped_text(short_name(line_of(of, zoom_)) + ": " + figures(zoom_), ImGui::GetContentRegionAvail().x);
+      clipped_text(short_name(line_of(of, zoom_)) + ": " + metrics(zoom_), ImGui::GetContentRegionAvail().x);
     }
   }
   const std::array<std::pair<ImU32, const char*>, 3> entries = {{{colour_of_more(with.colours), "grew"},
                                                                  {colour_of_less(with.colours), "shrank"},
-                                                                 {colour_of(with.colours, 1, 1), "the same"}}};
+                                                                 {colour_of(with.colours, 1, 1), "unchanged"}}};
   float wide = 0;
   for (const auto& [colour, label] : entries) wide += ImGui::CalcTextSize(label).x + with.px(15 + 14);
   ImGui::SameLine(0, with.px(16));
@@ -107,8 +107,8 @@ void difference_flames::draw_path(const view_context& with, const analysis::diff
   }
 }
 
-void difference_flames::upload(const view_context& with, const analysis::difference_tree& of) {
-  flames_ = lay_out_below_root(of.tree, zoom_, analysis::stack_weight::bytes, static_cast<double>(drawn_.width));
+void difference_flames::upload(const view_context& with, const metrics::difference_tree& of) {
+  flames_ = lay_out_below_root(of.tree, zoom_, metrics::stack_weight::bytes, static_cast<double>(drawn_.width));
   rows_ = rows_of(flames_);
   std::vector<draw::box> boxes;
   boxes.reserve(flames_.size());
@@ -135,7 +135,7 @@ draw::rectangle difference_flames::place_of(const view_context& with, const draw
   return {{x(each.begin), top}, {std::max(x(each.end), x(each.begin) + 1), top + line - 1}};
 }
 
-void difference_flames::draw_labels(const view_context& with, const analysis::difference_tree& of,
+void difference_flames::draw_labels(const view_context& with, const metrics::difference_tree& of,
                                     const draw::rectangle& area, ImDrawList& list) const {
   const float top = ImGui::GetWindowPos().y;
   const float bottom = top + ImGui::GetWindowHeight();
@@ -158,8 +158,8 @@ void difference_flames::draw_labels(const view_context& with, const analysis::di
   ImGui::PopFont();
 }
 
-void difference_flames::hover(const view_context& with, const analysis::difference_tree& of,
-                              const draw::rectangle& area, ImDrawList& list, bool clicked) {
+void difference_flames::hover(const view_context& with, const metrics::difference_tree& of, const draw::rectangle& area,
+                              ImDrawList& list, bool clicked) {
   const ImVec2 mouse = ImGui::GetMousePos();
   const auto under = std::find_if(flames_.begin(), flames_.end(),
                                   [&](const flame& each) { return place_of(with, area, each).contains(mouse); });

@@ -7,23 +7,23 @@
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/stacks/flames.hpp"
 #include "app/gui/views/view.hpp"
-#include "core/figures/comparison/comparison.hpp"
+#include "core/metrics/comparison/comparison.hpp"
 
 namespace sluice::gui {
 
-/// A flame graph of the memory at the peak of two sides. A box is as wide as the larger side; red has grown, blue has
-/// shrunk, grey is the same.
+/// A flame graph of two sides' memory at the peak. The width of a box corresponds to the larger of the two sides. Red
+/// boxes have grown, blue boxes have shrunk, grey boxes are unchanged.
 class difference_flames {
  public:
-  /// `of` must stay alive as long as `keeps` does.
-  void draw(view_context& with, const analysis::difference_tree& of, const std::shared_ptr<const void>& keeps);
+  /// Draws the tree `of`, which must remain valid as long as `keeps` exists.
+  void draw(view_context& with, const metrics::difference_tree& of, const std::shared_ptr<const void>& keeps);
 
-  /// The colour of a box whose bytes went from `before` to `after`. For tests.
+  /// The colour of a box whose bytes changed from `before` to `after`. For tests.
   [[nodiscard]] static ImU32 colour_of(const theme& colours, std::uint64_t before, std::uint64_t after);
 
  private:
   struct drawn_state {
-    const analysis::difference_tree* of = nullptr;
+    const metrics::difference_tree* of = nullptr;
     std::shared_ptr<const void> keeps;
     std::uint32_t zoom = 0;
     float width = 0;
@@ -31,24 +31,24 @@ class difference_flames {
     theme_kind theme = theme_kind::dark;
     friend bool operator==(const drawn_state&, const drawn_state&) = default;
   };
-  void draw_path(const view_context& with, const analysis::difference_tree& of);
-  void upload(const view_context& with, const analysis::difference_tree& of);
-  void draw_labels(const view_context& with, const analysis::difference_tree& of, const draw::rectangle& area,
+  void draw_path(const view_context& with, const metrics::difference_tree& of);
+  void upload(const view_context& with, const metrics::difference_tree& of);
+  void draw_labels(const view_context& with, const metrics::difference_tree& of, const draw::rectangle& area,
                    ImDrawList& list) const;
-  void hover(const view_context& with, const analysis::difference_tree& of, const draw::rectangle& area,
+  void hover(const view_context& with, const metrics::difference_tree& of, const draw::rectangle& area,
              ImDrawList& list, bool clicked);
   [[nodiscard]] draw::rectangle place_of(const view_context& with, const draw::rectangle& area,
                                          const flame& each) const;
 
-  std::uint32_t zoom_ = 0;  ///< The node that fills the width.
+  std::uint32_t zoom_ = 0;  ///< The node that fills the whole width.
   std::vector<flame> flames_;
   std::uint32_t rows_ = 0;
   draw::box_batch batch_;
   drawn_state drawn_;
 };
 
-/// The colours of what grew and what shrank: vermilion and blue, which people with any colour vision tell apart. Both are
-/// light enough for text on them.
+/// The colours of growth and shrinkage: vermilion and blue, which people with any kind of colour vision can
+/// distinguish. Both are light enough that text on them is legible.
 [[nodiscard]] inline ImU32 colour_of_more(const theme& colours) {
   return colours.directions[static_cast<std::size_t>(trace::direction::p2p)];
 }
@@ -56,7 +56,7 @@ class difference_flames {
   return colours.directions[static_cast<std::size_t>(trace::direction::h2d)];
 }
 
-/// "+12.0 MiB (+8 %)", "-3.00 MiB (gone)", "new", "the same".
+/// Describes a change: "+12.0 MiB (+8 %)", "-3.00 MiB (gone)", "new", "unchanged".
 [[nodiscard]] std::string change_words(double before, double after, const std::string& amount);
 
 }  // namespace sluice::gui

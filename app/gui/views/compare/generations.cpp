@@ -1,5 +1,5 @@
-// Generations of memory: what was allocated after each mark and still lives.
-#include "core/query/answers/panels/generations.hpp"
+// Generations of memory: memory allocated after each mark that is still live.
+#include "core/query/results/panels/generations.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,18 +16,15 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float generations_beside = 760;  // design pixels; narrower panels have the two tables above one another
-constexpr std::size_t most_marks = kept_view::most_generations;
+constexpr float generations_beside = 760;  // design pixels; in narrower panels the two tables are above one another
+constexpr std::size_t max_marks = kept_view::max_generations;
 
-constexpr std::array<table_column, 5> generation_columns = {{{"allocated", "generation"},
-                                                             {"alive", "bytes"},
-                                                             {"blocks", "blocks"},
-                                                             {nullptr, "begin_ns"},
-                                                             {nullptr, "end_ns"}}};
+constexpr std::array<table_column, 5> generation_columns = {
+    {{"allocated", "generation"}, {"live", "bytes"}, {"blocks", "blocks"}, {nullptr, "begin_ns"}, {nullptr, "end_ns"}}};
 constexpr std::array<table_column, 3> generation_group_columns = {
-    {{"asked by", "asked_by"}, {"alive", "bytes"}, {"blocks", "blocks"}}};
+    {{"allocated by", "asked_by"}, {"live", "bytes"}, {"blocks", "blocks"}}};
 
-/// Lists the generations of the active document, and the lines that hold the chosen one.
+/// Lists the generations of the active document, and the lines of code that hold the chosen generation's memory.
 class generations_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Generations"; }
@@ -37,7 +34,7 @@ class generations_view final : public view {
   [[nodiscard]] bool busy() const override { return waiting_; }
 
   void reset() override {
-    question_ = {};
+    query_ = {};
     shown_ = nullptr;
     choice_.reset();
     chosen_ = 0;
@@ -50,7 +47,7 @@ class generations_view final : public view {
                        .group = "Memory",
                        .run =
                            [this, &state, &commands = home.commands](const argument& with) {
-                             const auto* at = std::get_if<query::time_range>(&with);
+                             const auto* at = std::get_if<time_range>(&with);
                              mark(*state.active(), at != nullptr ? at->begin : moment_of(state));
                              commands.invoke("panel.focus.Generations");
                            },
@@ -75,45 +72,46 @@ class generations_view final : public view {
     const auto found = marks_.find(of.id);
     if (found == marks_.end() || found->second.empty()) {
       shown_ = nullptr;
-      empty_state(with, icon::chart, "No generation is marked",
+      empty_state(with, icon::chart, "No generation marks",
                   "Choose a moment, for example between two steps, and mark a generation there: this panel then lists "
-                  "what was allocated after the mark and still lives.");
+                  "the memory allocated after the mark that is still live.");
       ImGui::Dummy({0, with.px(4)});
       const float width = ImGui::CalcTextSize("Mark generation").x + with.px(24);
       ImGui::SetCursorPosX(std::max(0.0F, (ImGui::GetWindowWidth() - width) * 0.5F));
       command_button(with, "generations.mark");
       return;
     }
-    const auto answer = question_.ask(*of.engine, question(with, of, found->second));
-    waiting_ = !answer.complete && !answer.failure;
-    progress_line(with, !waiting_, answer.progress);
-    if (answer) shown_ = answer.value;
+    const auto result = query_.ask(*of.engine, query(with, of, found->second));
+    waiting_ = !result.complete && !result.failure;
+    progress_line(with, !waiting_, result.progress);
+    if (result) shown_ = result.value;
     draw_controls(with);
-    if (answer.failure) return empty_state(with, icon::warning, "Not in this recording", answer.failure->message);
+    if (result.failure) return empty_state(with, icon::warning, "Not in this recording", result.failure->message);
     if (shown_ != nullptr) draw_tables(with, found->second);
   }
 
  private:
-  /// The chosen moment; else the begin of the selected range; else now, or the begin of what is visible.
-  static query::time_ns moment_of(const documents& state) {
+  /// The moment to show: the chosen one; otherwise the start of the selected range; otherwise the end of a growing
+  /// recording, or the start of the visible range.
+  static time_ns moment_of(const documents& state) {
     const document& of = *state.active();
     if (state.moment()) return *state.moment();
     if (state.range()) return state.range()->begin;
     return of.live ? of.span.end : std::max(of.span.begin, of.visible.begin);
   }
 
-  void mark(const document& of, query::time_ns time) {
-    std::vector<query::time_ns>& marks = marks_[of.id];
-    if (marks.size() >= most_marks) return;
+  void mark(const document& of, time_ns time) {
+    std::vector<time_ns>& marks = marks_[of.id];
+    if (marks.size() >= max_marks) return;
     const auto place = std::lower_bound(marks.begin(), marks.end(), time);
     if (place != marks.end() && *place == time) return;
     chosen_ = static_cast<std::size_t>(place - marks.begin()) + 1;
     marks.insert(place, time);
   }
 
-  [[nodiscard]] query::generations_question question(const view_context& with, const document& of,
-                                                     const std::vector<query::time_ns>& marks) const {
-    query::generations_question wanted;
+  [[nodiscard]] query::generations_query query(const view_context& with, const document& of,
+                                               const std::vector<time_ns>& marks) const {
+    query::generations_query wanted;
     wanted.marks = marks;
     wanted.at = at_moment_ && with.state.moment() ? *with.state.moment() : of.span.end;
     if (choice_) {
@@ -134,16 +132,16 @@ class generations_view final : public view {
     command_button(with, "generations.mark");
     place_control(with.px(200));
     ImGui::SetNextItemWidth(with.px(200));
-    const char* ends[] = {"alive at the end", "alive at the chosen moment"};
+    const char* ends[] = {"live at the end", "live at the chosen moment"};
     if (ImGui::BeginCombo("##at", ends[at_moment_ ? 1 : 0])) {
       if (ImGui::Selectable(ends[0], !at_moment_)) at_moment_ = false;
       if (ImGui::Selectable(ends[1], at_moment_)) at_moment_ = true;
       ImGui::EndCombo();
     }
     if (shown_ != nullptr && shown_->choices.size() > 1) draw_memory_combo(with);
-    place_control(with.px(150));
-    ImGui::SetNextItemWidth(with.px(150));
-    if (ImGui::BeginCombo("##by", gui::title_of(by_))) {
+    place_control(with.px(190));
+    ImGui::SetNextItemWidth(with.px(190));
+    if (ImGui::BeginCombo("##by", (std::string("Group by: ") + gui::title_of(by_)).c_str())) {
       for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
         const auto by = static_cast<symbols::attribution>(i);
         if (ImGui::Selectable(gui::title_of(by), by == by_)) by_ = by;
@@ -153,7 +151,7 @@ class generations_view final : public view {
     if (at_moment_ && !with.state.moment()) {
       place_control(with.px(220));
       ImGui::AlignTextToFramePadding();
-      ImGui::TextDisabled("no moment is chosen: at the end");
+      ImGui::TextDisabled("no moment chosen: using the end");
     }
   }
 
@@ -167,8 +165,8 @@ class generations_view final : public view {
     ImGui::EndCombo();
   }
 
-  void draw_tables(const view_context& with, const std::vector<query::time_ns>& marks) {
-    // After a new mark, the answer may still be about the marks of before.
+  void draw_tables(const view_context& with, const std::vector<time_ns>& marks) {
+    // After a new mark, the result may still belong to the previous marks.
     const std::size_t chosen = std::min(chosen_, shown_->generations.size() - 1);
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const bool beside = room.x >= with.px(generations_beside);
@@ -192,14 +190,14 @@ class generations_view final : public view {
     return words;
   }
 
-  void draw_generations(const view_context& with, const std::vector<query::time_ns>& marks) {
+  void draw_generations(const view_context& with, const std::vector<time_ns>& marks) {
     if (!ImGui::BeginTable("generations", 4, table_flags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("generation", ImGuiTableColumnFlags_WidthStretch);
-    for (const char* title : {"alive", "blocks", "##remove"})
+    for (const char* title : {"live", "blocks", "##remove"})
       ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-    figure_heads({"allocated", "alive", "blocks", ""});
-    query::time_ns removed = trace::unknown_time;
+    metric_heads({"allocated", "live", "blocks", ""});
+    time_ns removed = trace::unknown_time;
     table_content content{"Generations", generation_columns, shown_->generations.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const query::generation& each = shown_->generations[row];
@@ -212,7 +210,7 @@ class generations_view final : public view {
     content.target = [&](std::size_t row) {
       row_target made;
       const query::generation& each = shown_->generations[row];
-      if (row > 0) made.range = query::time_range{each.begin, std::max(each.begin, each.end)};
+      if (row > 0) made.range = time_range{each.begin, std::max(each.begin, each.end)};
       return made;
     };
     content.more = [&](std::size_t row) {
@@ -223,7 +221,7 @@ class generations_view final : public view {
       ImGui::PushID(static_cast<int>(i));
       if (rows_.begin_row(with, content, i, i == chosen_)) {
         chosen_ = i;
-        if (i > 0) with.commands.invoke("moment.set", query::time_range{each.begin, each.begin});
+        if (i > 0) with.commands.invoke("moment.set", time_range{each.begin, each.begin});
       }
       clipped_text(words_of(each, i, shown_->generations.size()), ImGui::GetContentRegionAvail().x);
       ImGui::TableNextColumn();
@@ -237,18 +235,18 @@ class generations_view final : public view {
     }
     ImGui::EndTable();
     if (removed == trace::unknown_time) return;
-    std::vector<query::time_ns> kept = marks;
+    std::vector<time_ns> kept = marks;
     std::erase(kept, removed);
     marks_[with.state.active()->id] = std::move(kept);
   }
 
   void draw_groups(const view_context& with, const query::generation& of) {
-    if (of.blocks == 0) return ImGui::TextDisabled("Nothing of this generation is alive.");
+    if (of.blocks == 0) return ImGui::TextDisabled("Nothing of this generation is live.");
     if (!ImGui::BeginTable("groups", 3, table_flags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("asked by", ImGuiTableColumnFlags_WidthStretch);
-    for (const char* title : {"alive", "blocks"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-    figure_heads({"asked by", "alive", "blocks"});
+    ImGui::TableSetupColumn("allocated by", ImGuiTableColumnFlags_WidthStretch);
+    for (const char* title : {"live", "blocks"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
+    metric_heads({"allocated by", "live", "blocks"});
     const auto name_of = [](const query::generation_group& each) {
       return each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place;
     };
@@ -265,7 +263,7 @@ class generations_view final : public view {
       made.blocks.emplace();
       made.blocks->text =
           of.groups[row].place.empty() ? of.groups[row].name : of.groups[row].place + ", " + of.groups[row].name;
-      made.blocks->range = query::time_range{shown_->at, shown_->at + 1};
+      made.blocks->range = time_range{shown_->at, shown_->at + 1};
       return made;
     };
     ImGuiListClipper clipper;
@@ -289,9 +287,9 @@ class generations_view final : public view {
     if (of.other_bytes > 0) ImGui::TextDisabled("and %s more", format_bytes(of.other_bytes).c_str());
   }
 
-  screen_slot<query::generations_question> question_;
+  screen_slot<query::generations_query> query_;
   std::shared_ptr<const query::generation_list> shown_;
-  std::map<document_id, std::vector<query::time_ns>> marks_;  ///< In order of time.
+  std::map<document_id, std::vector<time_ns>> marks_;  ///< Marks of each document, sorted by time.
   std::optional<query::memory_choice> choice_;
   symbols::attribution by_ = symbols::attribution::line;
   bool at_moment_ = false;

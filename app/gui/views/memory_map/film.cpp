@@ -5,32 +5,31 @@
 
 namespace sluice::gui {
 
-std::optional<query::time_ns> film::advance(query::time_ns now, query::time_range over, bool drawn, double seconds) {
+std::optional<time_ns> film::advance(time_ns now, time_range over, bool drawn, double seconds) {
   if (!playing_ || over.length() <= 0) return std::nullopt;
   waited_ += seconds;
   if (!drawn) {
-    waited_ = std::min(waited_, most_waited);
+    waited_ = std::min(waited_, max_waited);
     return std::nullopt;
   }
   const double per_second = static_cast<double>(over.length()) * speeds[std::min(speed, std::size(speeds) - 1)];
-  const auto by = static_cast<query::time_ns>(waited_ * per_second);
+  const auto by = static_cast<time_ns>(waited_ * per_second);
   if (by <= 0) return std::nullopt;
   waited_ = 0;
   if (now < over.begin || now >= over.end) return over.begin;
-  const query::time_ns next = now + std::min(by, over.length());
+  const time_ns next = now + std::min(by, over.length());
   return next >= over.end ? over.begin : next;
 }
 
-std::optional<query::time_range> step_around(const std::vector<query::slice>& steps, query::time_ns time) {
+std::optional<time_range> step_around(const std::vector<query::slice>& steps, time_ns time) {
   if (steps.empty()) return std::nullopt;
   const auto next = std::find_if(steps.begin(), steps.end(), [=](const query::slice& each) { return each.end > time; });
   const query::slice& of = next == steps.end() ? steps.back() : *next;
-  return query::time_range{of.begin, of.end};
+  return time_range{of.begin, of.end};
 }
 
-std::optional<query::time_ns> neighbour_step(const std::vector<query::slice>& steps, query::time_ns time,
-                                             bool forward) {
-  std::optional<query::time_ns> found;
+std::optional<time_ns> neighbour_step(const std::vector<query::slice>& steps, time_ns time, bool forward) {
+  std::optional<time_ns> found;
   for (const query::slice& each : steps) {
     if (forward && each.begin > time && (!found || each.begin < *found)) found = each.begin;
     if (!forward && each.begin < time && (!found || each.begin > *found)) found = each.begin;

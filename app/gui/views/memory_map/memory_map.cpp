@@ -16,9 +16,9 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float strip_height = 26;      // design pixels
-constexpr float least_for_strip = 150;  // of the panel's remaining height
-constexpr float least_for_legend = 240;
+constexpr float strip_height = 26;    // design pixels
+constexpr float min_for_strip = 150;  // design pixels that must remain in the panel
+constexpr float min_for_legend = 240;
 
 struct order_choice {
   map_order order;
@@ -27,16 +27,16 @@ struct order_choice {
 constexpr std::array<order_choice, 3> orders = {
     {{map_order::address, "by address"}, {map_order::size, "by size"}, {map_order::free, "most free first"}}};
 
-/// The most informative layer of a device: the innermost with at least a quarter of the largest peak.
-const analysis::memory_peak* peak_to_show(const analysis::report& of, trace::device_id device) {
+/// The most informative layer of a device: the innermost layer with at least a quarter of the largest peak.
+const metrics::memory_peak* peak_to_show(const metrics::report& of, trace::device_id device) {
   std::uint64_t most = 0;
-  const auto counts = [&](const analysis::memory_peak& each) {
+  const auto counts = [&](const metrics::memory_peak& each) {
     return each.device == device && each.kind != trace::memory_kind::reservation;
   };
-  for (const analysis::memory_peak& each : of.peaks)
+  for (const metrics::memory_peak& each : of.peaks)
     if (counts(each)) most = std::max(most, each.bytes);
-  const analysis::memory_peak* best = nullptr;
-  for (const analysis::memory_peak& each : of.peaks) {
+  const metrics::memory_peak* best = nullptr;
+  for (const metrics::memory_peak& each : of.peaks) {
     if (!counts(each) || each.bytes < most / 4) continue;
     if (best == nullptr || std::pair(each.layer, each.bytes) > std::pair(best->layer, best->bytes)) best = &each;
   }
@@ -58,12 +58,12 @@ std::string words_of(const query::memory_step& step) {
 }  // namespace
 
 void memory_map_view::reset() {
-  peaks_question_ = {};
-  tracks_question_ = {};
-  question_ = {};
-  hovered_question_ = {};
-  selected_question_ = {};
-  step_question_ = {};
+  peaks_query_ = {};
+  tracks_query_ = {};
+  query_ = {};
+  hovered_query_ = {};
+  selected_query_ = {};
+  step_query_ = {};
   memories_.clear();
   learned_ = nullptr;
   device_.reset();
@@ -89,7 +89,7 @@ void memory_map_view::add_commands(const command_home& home) {
   documents& state = home.state;
   const auto ready = [&state] { return state.ready(); };
   home.commands.add({.id = "map.open",
-                     .title = "Memory map of the moment",
+                     .title = "Memory map at this moment",
                      .group = "Memory",
                      .keys = {ImGuiKey_M},
                      .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory map"); },
@@ -97,7 +97,7 @@ void memory_map_view::add_commands(const command_home& home) {
   home.commands.add({.id = "moment.set",
                      .run =
                          [&state](const argument& with) {
-                           if (const auto* at = std::get_if<query::time_range>(&with)) state.set_moment(at->begin);
+                           if (const auto* at = std::get_if<time_range>(&with)) state.set_moment(at->begin);
                          },
                      .enabled = ready});
   home.commands.add({.id = "moment.previous",
@@ -124,19 +124,19 @@ void memory_map_view::add_commands(const command_home& home) {
   add_film_commands(home);
   const auto shown = [this, ready] { return ready() && shown_ != nullptr; };
   home.commands.add({.id = "map.zoom_in",
-                     .title = "Zoom in on the map",
+                     .title = "Zoom in on map",
                      .group = "Memory map",
                      .icon = icon::zoom_in,
                      .run = [this](const argument&) { zoom(0.5); },
                      .enabled = shown});
   home.commands.add({.id = "map.zoom_out",
-                     .title = "Zoom out of the map",
+                     .title = "Zoom out of map",
                      .group = "Memory map",
                      .icon = icon::zoom_out,
                      .run = [this](const argument&) { zoom(2); },
                      .enabled = shown});
   home.commands.add({.id = "map.fit",
-                     .title = "Fit the map",
+                     .title = "Fit map",
                      .group = "Memory map",
                      .icon = icon::expand,
                      .run = [this](const argument&) { fit(); },
@@ -146,15 +146,15 @@ void memory_map_view::add_commands(const command_home& home) {
 // --- what to show ---------------------------------------------------------------------------------------------------
 
 void memory_map_view::learn_memories(const view_context& with) {
-  const auto answer = peaks_question_.ask(*with.state.active()->engine, {});
-  if (!answer || answer.value == learned_) return;
-  learned_ = answer.value;
+  const auto result = peaks_query_.ask(*with.state.active()->engine, {});
+  if (!result || result.value == learned_) return;
+  learned_ = result.value;
   memories_.clear();
   const auto snapshot = with.state.active()->engine->snapshot();
   std::set<trace::device_id> devices;
-  for (const analysis::memory_peak& each : learned_->peaks) devices.insert(each.device);
+  for (const metrics::memory_peak& each : learned_->peaks) devices.insert(each.device);
   for (const trace::device_id device : devices) {
-    const analysis::memory_peak* peak = peak_to_show(*learned_, device);
+    const metrics::memory_peak* peak = peak_to_show(*learned_, device);
     if (peak == nullptr) continue;
     const bool host = device == trace::device_id::none;
     memories_.push_back({device, peak->bytes, peak->time, host ? "host memory" : device_words(*snapshot, device)});
@@ -179,14 +179,14 @@ void memory_map_view::choose_moment(const view_context& with) {
   if (!moment_ && chosen() != nullptr) moment_ = chosen()->when;
 }
 
-query::memory_map_question memory_map_view::question(const view_context& with) const {
-  query::memory_map_question wanted;
+query::memory_map_query memory_map_view::query(const view_context& with) const {
+  query::memory_map_query wanted;
   wanted.time = *moment_;
   if (chosen() != nullptr) wanted.device = chosen()->device;
   wanted.lone = true;
   const float width = std::max(1.0F, lines_area_.width());
   wanted.width = static_cast<std::uint32_t>(width);
-  // A power of two does not change when a panel is widened by a few pixels.
+  // Round down to a power of two, so that the query does not change when the panel becomes a few pixels wider.
   if (line_bytes_ != 0)
     wanted.pixel = std::bit_floor(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(static_cast<double>(line_bytes_) / static_cast<double>(width))));
@@ -209,7 +209,7 @@ void memory_map_view::follow(const view_context& with) {
     peak_wanted_ = false;
     return stepping_.reset();
   }
-  // If the panel was never drawn, the moment and the device are not known yet.
+  // If the panel has never been drawn, the moment and the device are not known yet.
   learn_memories(with);
   if (peak_wanted_ && learned_ != nullptr) go_to_peak(with);
   if (!stepping_) return;
@@ -218,22 +218,22 @@ void memory_map_view::follow(const view_context& with) {
     if (learned_ != nullptr) stepping_.reset();
     return;
   }
-  query::memory_step_question wanted{*moment_, *stepping_, {}};
+  query::memory_step_query wanted{*moment_, *stepping_, {}};
   if (chosen() != nullptr) wanted.device = chosen()->device;
-  const auto answer = step_question_.ask(*of->engine, wanted);
-  if (answer.failure) return stepping_.reset();
-  if (!answer || answer->since != *moment_ || answer->forward != *stepping_) return;
-  if (!answer.complete && !of->live) return;
+  const auto result = step_query_.ask(*of->engine, wanted);
+  if (result.failure) return stepping_.reset();
+  if (!result || result->since != *moment_ || result->forward != *stepping_) return;
+  if (!result.complete && !of->live) return;
   stepping_.reset();
-  if (answer->time == trace::unknown_time) return;
-  stepped_ = answer.value;
-  with.commands.invoke("moment.set", query::time_range{answer->time, answer->time});
+  if (result->time == trace::unknown_time) return;
+  stepped_ = result.value;
+  with.commands.invoke("moment.set", time_range{result->time, result->time});
 }
 
 void memory_map_view::go_to_peak(const view_context& with) {
   peak_wanted_ = false;
   if (chosen() == nullptr) return;
-  const query::time_range peak{chosen()->when, chosen()->when};
+  const time_range peak{chosen()->when, chosen()->when};
   with.commands.invoke("moment.set", peak);
   const document& of = *with.state.active();
   if (peak.begin < of.visible.begin || peak.end > of.visible.end)
@@ -263,18 +263,18 @@ void memory_map_view::draw(view_context& with) {
       if (ImGui::IsKeyPressed(key)) first_ += lines;
   }
   if (learned_ != nullptr && memories_.empty() && !with.state.active()->live) return no_memory_recorded(with);
-  query::answer<query::memory_map> answer;
-  if (moment_) answer = question_.ask(*with.state.active()->engine, question(with));
-  waiting_ = !answer.complete && !answer.failure;
-  if (answer) shown_ = answer.value;
+  query::query_result<query::memory_map> result;
+  if (moment_) result = query_.ask(*with.state.active()->engine, query(with));
+  waiting_ = !result.complete && !result.failure;
+  if (result) shown_ = result.value;
   learn_legend(with);
   advance_film(with);
   draw_controls(with);
   draw_strip(with);
   if (film_row_) draw_holes(with);
-  progress_line(with, !waiting_, answer.progress);
-  if (answer.failure) return empty_state(with, icon::warning, "Not in this recording", answer.failure->message);
-  if (!answer) return;
+  progress_line(with, !waiting_, result.progress);
+  if (result.failure) return empty_state(with, icon::warning, "Not in this recording", result.failure->message);
+  if (!result) return;
   draw_lost_selection(with);
   if (draw_empty_state(with)) return;
   draw_chart(with);
@@ -355,11 +355,12 @@ void memory_map_view::draw_legend(const view_context& with) const {
   float width = 0;
   for (const auto& [label, colour] : legend_) width += ImGui::CalcTextSize(label.c_str()).x + with.px(15 + 12);
   ImGui::SameLine(0, with.px(12));
-  // Beside the choices if there is room, below them if that is no more than one line of a tall panel.
+  // Draw the legend beside the choices if there is space; otherwise below them, if it takes at most one line of a tall
+  // panel.
   if (ImGui::GetContentRegionAvail().x < width || legend_.empty()) {
     ImGui::NewLine();
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    if (legend_.empty() || room.x < width || room.y < with.px(least_for_legend)) return ImGui::PopFont();
+    if (legend_.empty() || room.x < width || room.y < with.px(min_for_legend)) return ImGui::PopFont();
   }
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - width);
   const float top = ImGui::GetCursorPosY();
@@ -376,15 +377,15 @@ void memory_map_view::draw_legend(const view_context& with) const {
 void memory_map_view::draw_strip(view_context& with) {
   const document& of = *with.state.active();
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  if (room.y < with.px(least_for_strip) || room.x < with.px(80)) return;
-  const auto tracks = tracks_question_.ask(*of.engine, {});
+  if (room.y < with.px(min_for_strip) || room.x < with.px(80)) return;
+  const auto tracks = tracks_query_.ask(*of.engine, {});
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const draw::rectangle area{at, {at.x + room.x, at.y + with.px(strip_height)}};
   ImGui::InvisibleButton("moment", {area.width(), area.height()});
   const bool held = ImGui::IsItemActive();
   const bool over = ImGui::IsItemHovered();
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  const query::time_range span{of.span.begin, std::max(of.span.end, of.span.begin + 1)};
+  const time_range span{of.span.begin, std::max(of.span.end, of.span.begin + 1)};
   const trace::device_id device = chosen() != nullptr ? chosen()->device : trace::device_id::none;
   if (tracks)
     for (const query::track& each : tracks->tracks)
@@ -394,7 +395,7 @@ void memory_map_view::draw_strip(view_context& with) {
       }
   list.AddLineH(area.min.x, area.max.x, area.max.y - 1, with.colours.line);
   const row_frame axis{{}, area, span, over, ImGui::GetMousePos()};
-  const auto mark = [&](query::time_ns time, ImU32 colour, bool handle) {
+  const auto mark = [&](time_ns time, ImU32 colour, bool handle) {
     const float x = std::floor(std::clamp(axis.x_of(time), area.min.x, area.max.x - 1));
     list.AddLineV(x, area.min.y, area.max.y - 1, colour);
     const float half = with.px(4);
@@ -403,31 +404,30 @@ void memory_map_view::draw_strip(view_context& with) {
   if (with.hovered_time) mark(*with.hovered_time, with.colours.muted, false);
   if (moment_) mark(*moment_, with.colours.accent, true);
   if (over || held) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
-  const query::time_ns under = axis.time_at(std::clamp(axis.mouse.x, area.min.x, area.max.x - 1));
+  const time_ns under = axis.time_at(std::clamp(axis.mouse.x, area.min.x, area.max.x - 1));
   if (over && !held) {
     mark(under, with.colours.muted, false);
-    ImGui::SetTooltip("%s", format::time_point(under, static_cast<query::time_ns>(axis.ns_per_pixel())).c_str());
+    ImGui::SetTooltip("%s", format::time_point(under, static_cast<time_ns>(axis.ns_per_pixel())).c_str());
   }
   if (held && (ImGui::IsItemActivated() || ImGui::GetIO().MouseDelta.x != 0))
-    with.commands.invoke("moment.set", query::time_range{under, under});
+    with.commands.invoke("moment.set", time_range{under, under});
 }
 
-/// If a block is selected that does not exist at this moment, offers a link to a moment at which it does.
+/// If the selected block is not live at this moment, offers a link to a moment at which it is.
 void memory_map_view::draw_lost_selection(const view_context& with) {
   const selection& chosen_one = with.state.selected();
   if (chosen_one.kind != selection_kind::block) return;
   const auto id = static_cast<trace::block_id>(chosen_one.id);
   for (const query::memory_map::place& each : shown_->marked)
     if (each.block == id && each.live) return;
-  const auto answer = selected_question_.ask(*with.state.active()->engine, {trace::event_id::none, id});
-  if (!answer || !answer.complete || answer.failure) return;
-  const query::time_ns born = answer->span.begin;
-  if (born == trace::unknown_time || (born <= shown_->time && shown_->time < answer->span.end)) return;
+  const auto result = selected_query_.ask(*with.state.active()->engine, {trace::event_id::none, id});
+  if (!result || !result.complete || result.failure) return;
+  const time_ns born = result->span.begin;
+  if (born == trace::unknown_time || (born <= shown_->time && shown_->time < result->span.end)) return;
   ImGui::TextDisabled(
-      "%s", shown_->time < born ? "The selected block is not allocated yet:" : "The selected block is freed:");
+      "%s", shown_->time < born ? "The selected block is not allocated yet:" : "The selected block was freed:");
   ImGui::SameLine();
-  if (link(with, "show it at " + format_moment(born)))
-    with.commands.invoke("moment.set", query::time_range{born, born});
+  if (link(with, "show it at " + format_moment(born))) with.commands.invoke("moment.set", time_range{born, born});
 }
 
 }  // namespace sluice::gui

@@ -13,12 +13,13 @@
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/timeline/memory_curve.hpp"
 #include "app/gui/views/view.hpp"
-#include "core/query/answers/panels/holes.hpp"
+#include "core/query/results/panels/holes.hpp"
 
 namespace sluice::gui {
 
-/// Shows the layout of memory at one moment: each segment as lines of addresses, with its blocks and the holes between
-/// them to scale. The moment is the one chosen for the window, else the peak, or the end of a growing recording.
+/// Shows the layout of memory at one moment: each segment as rows of addresses, with its blocks and the holes between
+/// them to scale. The moment is the one that the user chose in the window; if there is none, the time of the peak, or
+/// the end of a recording that is growing.
 class memory_map_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Memory map"; }
@@ -28,39 +29,40 @@ class memory_map_view final : public view {
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
-  /// Completes a `step` once its query is answered.
+  /// Completes a `step` once the result of its query is available.
   void follow(const view_context& with) override;
   [[nodiscard]] bool busy() const override { return stepping_.has_value() || waiting_; }
 
   [[nodiscard]] bool playing() const override { return film_.playing(); }
 
   // Functions for commands.
-  /// Goes to the next or previous allocation or free, once it is found: see `follow`.
+  /// Goes to the next (if `forward`) or previous allocation or free, once that event has been found; see `follow`.
   void step(bool forward);
-  /// Multiplies the length of lines by `factor`; keeps the segment in the middle of the view.
+  /// Multiplies the number of bytes per row by `factor`, and keeps the segment in the middle of the view there.
   void zoom(double factor);
-  /// Chooses the line length so that everything is visible, now and whenever the map changes.
+  /// Chooses the number of bytes per row such that everything is visible, now and whenever the map changes.
   void fit() { fitted_ = true, line_bytes_ = 0; }
 
   // For tests.
-  /// The moment shown; nullopt until known.
-  [[nodiscard]] std::optional<query::time_ns> moment() const { return moment_; }
+  /// The moment that is shown; nullopt until known.
+  [[nodiscard]] std::optional<time_ns> moment() const { return moment_; }
   [[nodiscard]] std::shared_ptr<const query::memory_map> shown() const { return shown_; }
-  /// Where a byte of a segment was last drawn in the window (vertical middle of its line); nullopt if not visible.
+  /// Where in the window a byte of a segment was last drawn (the vertical middle of its row); nullopt if it is not
+  /// visible.
   [[nodiscard]] std::optional<ImVec2> place_of(trace::block_id segment, std::uint64_t address) const;
 
  private:
   struct memory {
     trace::device_id device{};  ///< None: host memory.
-    std::uint64_t peak = 0;     ///< Bytes of the layer with the highest peak.
-    query::time_ns when = 0;
+    std::uint64_t peak = 0;     ///< Peak of the layer with the highest peak, in bytes.
+    time_ns when = 0;
     std::string label;
   };
-  /// A part of a line on the screen, and the item drawn there.
+  /// A part of a row on the screen, and the item drawn there.
   struct spot {
     const query::address_segment* segment = nullptr;
     const query::address_item* item = nullptr;  ///< Null for a hole.
-    std::uint64_t begin = 0;                    ///< Addresses.
+    std::uint64_t begin = 0;                    ///< First address of the part; `end` is one past the last.
     std::uint64_t end = 0;
   };
 
@@ -68,7 +70,7 @@ class memory_map_view final : public view {
   void learn_memories(const view_context& with);
   [[nodiscard]] const memory* chosen() const;
   void choose_moment(const view_context& with);
-  [[nodiscard]] query::memory_map_question question(const view_context& with) const;
+  [[nodiscard]] query::memory_map_query query(const view_context& with) const;
 
   // Above the chart.
   void draw_controls(const view_context& with);
@@ -85,7 +87,7 @@ class memory_map_view final : public view {
   void reset_film();
   void follow_film(const view_context& with);
   void advance_film(const view_context& with);
-  [[nodiscard]] query::time_range film_range(const view_context& with) const;
+  [[nodiscard]] time_range film_range(const view_context& with) const;
   void draw_film_controls(const view_context& with);
   void draw_holes(const view_context& with);
   [[nodiscard]] std::size_t layer_of_holes() const;
@@ -118,7 +120,7 @@ class memory_map_view final : public view {
 
   [[nodiscard]] ImU32 colour_of(const view_context& with, const query::address_segment& segment,
                                 const query::address_item& item) const;
-  /// `thin`: too narrow for a shade of its own to be seen.
+  /// The fill colour of an item. `thin`: the item is too narrow for its own shade to be visible.
   [[nodiscard]] ImU32 fill_of(const view_context& with, const query::address_segment& segment,
                               const query::address_item& item, bool thin) const;
   [[nodiscard]] float x_of(std::uint64_t offset) const;
@@ -127,38 +129,38 @@ class memory_map_view final : public view {
   }
   [[nodiscard]] const query::address_segment* find_segment(trace::block_id id) const;
 
-  screen_slot<query::report_question> peaks_question_;
-  screen_slot<query::tracks_question> tracks_question_;
-  screen_slot<query::memory_map_question> question_;
-  screen_slot<query::details_question> hovered_question_;
-  screen_slot<query::details_question> selected_question_;
-  screen_slot<query::memory_step_question> step_question_;
+  screen_slot<query::report_query> peaks_query_;
+  screen_slot<query::tracks_query> tracks_query_;
+  screen_slot<query::memory_map_query> query_;
+  screen_slot<query::details_query> hovered_query_;
+  screen_slot<query::details_query> selected_query_;
+  screen_slot<query::memory_step_query> step_query_;
 
-  std::vector<memory> memories_;  ///< Memories in use, highest peak first; the host's last.
-  std::shared_ptr<const analysis::report> learned_;
-  std::optional<trace::device_id> device_;  ///< The chosen device; none: the one with most memory.
-  std::optional<query::time_ns> moment_;
+  std::vector<memory> memories_;  ///< The memories to choose from, sorted by peak, highest first; host memory last.
+  std::shared_ptr<const metrics::report> learned_;
+  std::optional<trace::device_id> device_;  ///< The chosen device; none: the device with the most memory.
+  std::optional<time_ns> moment_;
   bool peak_wanted_ = false;
-  std::optional<bool> stepping_;  ///< True: forward, false: backward.
+  std::optional<bool> stepping_;  ///< Direction of a `step` that waits for its query: true is forward; none: no step.
   bool waiting_ = false;          ///< The last frame had no complete map, because its query was still running.
-  std::shared_ptr<const query::memory_step> stepped_;  ///< The last step found.
+  std::shared_ptr<const query::memory_step> stepped_;  ///< The result of the last `step`.
   map_order order_ = map_order::address;
   memory_curve curve_;
 
   film film_;
-  bool film_row_ = false;   ///< The controls of the film are shown.
-  int undrawn_ = 0;         ///< Frames of a playing film in which the panel was hidden.
-  float map_took_ = 0;      ///< Seconds since the film asked for the map that is not drawn yet.
-  bool slow_maps_ = false;  ///< Maps of the film take long: nothing else is asked for meanwhile.
-  bool by_pool_ = false;    ///< Colours are those of pools.
-  screen_slot<query::slices_question> steps_question_;
+  bool film_row_ = false;   ///< The film's controls are shown.
+  int undrawn_ = 0;         ///< Number of frames that the film has played while the panel was hidden.
+  float map_took_ = 0;      ///< Seconds since the film requested the next map, which has not been drawn yet.
+  bool slow_maps_ = false;  ///< The film's maps take long to compute, so no other queries run meanwhile.
+  bool by_pool_ = false;    ///< Color blocks by pool.
+  screen_slot<query::slices_query> steps_query_;
   std::shared_ptr<const query::slice_list> steps_;
-  screen_slot<query::holes_question> holes_question_;
+  screen_slot<query::holes_query> holes_query_;
   std::shared_ptr<const query::hole_curve> hole_curve_;
 
   std::shared_ptr<const query::memory_map> shown_;
   std::vector<std::pair<std::string, ImU32>> legend_;
-  /// What the legend was made for; if this changes, the legend is made again.
+  /// The inputs of the legend. When they change, the legend is rebuilt.
   struct legend_key {
     std::shared_ptr<const query::memory_map> map;
     bool by_category = false;
@@ -167,26 +169,28 @@ class memory_map_view final : public view {
     friend bool operator==(const legend_key&, const legend_key&) = default;
   };
   legend_key legend_of_;
-  std::array<bool, trace::layer_count> named_{};  ///< Per layer: block names differ. If not, they are not shown.
+  std::array<bool, trace::layer_count> named_{};  ///< For each layer: its blocks have different names, which are shown;
+                                                  ///< otherwise they are not shown.
   map_layout layout_;
   std::set<map_group_key> folded_;
   bool fitted_ = true;
-  std::uint64_t line_bytes_ = 0;  ///< Length of a line; 0 if not known yet.
-  std::int64_t first_ = 0;        ///< The top line.
-  selection revealed_;            ///< The selection already scrolled to, if it is on the map.
-  query::time_ns step_revealed_ = trace::unknown_time;
+  std::uint64_t line_bytes_ = 0;  ///< Number of bytes per row; 0 until known.
+  std::int64_t first_ = 0;        ///< Number of the top row.
+  selection revealed_;            ///< The selection to which the view has already scrolled, if that selection is on the
+                                  ///< map.
+  time_ns step_revealed_ = trace::unknown_time;
   double zoom_wanted_ = 1;
   row_menu menu_;
 
   // State of the last frame.
-  draw::rectangle lines_area_{};  ///< Area of the bars.
+  draw::rectangle lines_area_{};  ///< Area of the rows.
   float header_width_ = 0;
   float line_height_ = 1;
-  std::int64_t fits_ = 1;  ///< Number of lines that fit.
+  std::int64_t fits_ = 1;  ///< Number of rows that fit into the area.
   draw::box_batch batch_;
   std::vector<draw::box> holes_;
   std::vector<draw::box> blocks_;
-  /// What the boxes on the GPU were made for; if this changes, they are made again.
+  /// The inputs of the boxes on the GPU. When they change, the boxes are rebuilt.
   struct drawn_state {
     std::shared_ptr<const query::memory_map> map;
     std::uint64_t line_bytes = 0;

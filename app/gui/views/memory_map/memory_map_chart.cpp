@@ -1,4 +1,4 @@
-// The chart of the memory map. Only visible lines are drawn.
+// The chart of the memory map. Draws only the visible rows.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,15 +18,15 @@ namespace {
 
 constexpr float line_height = 20;  // design pixels
 constexpr float chart_ruler_height = 18;
-constexpr float least_for_ruler = 90;
-constexpr float across = 1'000'000;  // total width in units of the renderer, which was made for times
+constexpr float min_for_ruler = 90;
+constexpr float across = 1'000'000;  // total width in units of the renderer, which was designed for times
 constexpr float wide_header = 248;
 constexpr float narrow_header = 84;
-constexpr float least_for_wide = 640;
+constexpr float min_for_wide = 640;
 
 std::string title_of(const query::address_group& group) {
   const std::string layer = format::capital(std::string(name_of(group.layer)));
-  return layer + (group.lone ? " blocks in no segment" : " segments");
+  return layer + (group.lone ? " blocks outside segments" : " segments");
 }
 
 std::string share_used(const query::address_totals& of) {
@@ -37,8 +37,8 @@ float used_share(const query::address_item& of) {
   return static_cast<float>(of.used) / static_cast<float>(std::max<std::uint64_t>(of.bytes, 1));
 }
 
-std::string figures_of(const query::address_group& group) {
-  std::string text = format_count(group.segments) + " with " + format_bytes(group.bytes) + " in all";
+std::string metrics_of(const query::address_group& group) {
+  std::string text = format_count(group.segments) + " with " + format_bytes(group.bytes) + " in total";
   if (group.lone) return text;
   text += ",  " + share_used(group) + " used";
   if (group.used >= group.bytes) return text;
@@ -69,7 +69,7 @@ ImU32 memory_map_view::colour_of(const view_context& with, const query::address_
                                  const query::address_item& item) const {
   if (by_pool_) return pool_colour(with, item.pool);
   if (with.state.memory_by_category &&
-      (item.category.what != analysis::category::none || analysis::holds_tensors(item.layer)))
+      (item.category.what != index::category::none || index::holds_tensors(item.layer)))
     return with.colours.categories[static_cast<std::size_t>(item.category.what)];
   if (item.layer == trace::layer::driver && segment.kind != trace::memory_kind::device &&
       segment.kind != trace::memory_kind::unknown)
@@ -81,7 +81,7 @@ ImU32 memory_map_view::fill_of(const view_context& with, const query::address_se
                                const query::address_item& item, bool thin) const {
   const ImU32 colour = colour_of(with, segment, item);
   if (item.count > 1 || thin) return mix(with.colours.pool_free, colour, 0.3F + 0.7F * used_share(item));
-  if (by_pool_ || (with.state.memory_by_category && item.category.what != analysis::category::none)) return colour;
+  if (by_pool_ || (with.state.memory_by_category && item.category.what != index::category::none)) return colour;
   return with.colours.shade(colour, trace::raw(item.stack) != 0 ? trace::raw(item.stack) : trace::raw(item.name));
 }
 
@@ -91,8 +91,8 @@ void memory_map_view::draw_chart(view_context& with) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float bar = ImGui::GetStyle().ScrollbarSize;
-  const float ruler = room.y >= with.px(least_for_ruler) ? with.px(chart_ruler_height) : 0;
-  header_width_ = room.x >= with.px(least_for_wide) ? with.px(wide_header) : with.px(narrow_header);
+  const float ruler = room.y >= with.px(min_for_ruler) ? with.px(chart_ruler_height) : 0;
+  header_width_ = room.x >= with.px(min_for_wide) ? with.px(wide_header) : with.px(narrow_header);
   line_height_ = with.px(line_height);
   lines_area_ = {{origin.x + header_width_, origin.y + ruler},
                  {origin.x + room.x - bar - with.px(4), origin.y + room.y}};
@@ -125,7 +125,7 @@ void memory_map_view::draw_chart(view_context& with) {
   const float shown_height = line_height_ * static_cast<float>(fits_ + 1);
   with.boxes.add(*ImGui::GetWindowDrawList(), batch_,
                  {lines_area_.min, {lines_area_.max.x, lines_area_.min.y + shown_height}},
-                 {0, static_cast<query::time_ns>(across)}, static_cast<float>(fits_ + 1), with.colours.background);
+                 {0, static_cast<time_ns>(across)}, static_cast<float>(fits_ + 1), with.colours.background);
   draw_labels(with);
   for (std::int64_t line = first_; line < std::min(lines, first_ + fits_ + 1);) {
     const map_row& row = *layout_.row_at(line);
@@ -145,7 +145,7 @@ void memory_map_view::lay_out() {
   if (zoom_wanted_ != 1) zoom_about(zoom_wanted_, (lines_area_.min.y + lines_area_.max.y) * 0.5F);
   zoom_wanted_ = 1;
   if (fitted_ && (drawn_.map != shown_ || drawn_.fits != fits_ || line_bytes_ == 0)) {
-    // Small changes keep the current line length.
+    // Keep the current row length if it differs only a little from the fitting one.
     const std::uint64_t fitting = fitting_line(*shown_, fits_);
     if (fitting > line_bytes_ || fitting < line_bytes_ / 2) line_bytes_ = fitting;
   }
@@ -159,7 +159,7 @@ void memory_map_view::learn_legend(const view_context& with) {
   const legend_key now{shown_, by_category, by_pool_, with.colours.kind};
   if (now == legend_of_ || shown_ == nullptr) return;
   legend_of_ = now;
-  std::map<ImU32, std::pair<std::size_t, std::string>> used;  // By place in the legend.
+  std::map<ImU32, std::pair<std::size_t, std::string>> used;  // Position in the legend, and name.
   std::array<std::optional<trace::string_id>, trace::layer_count> names{};
   named_ = {};
   for (const query::address_segment& segment : shown_->segments)
@@ -170,14 +170,14 @@ void memory_map_view::learn_legend(const view_context& with) {
       name = item.name;
       if (used.contains(colour)) continue;
       const bool tensors =
-          by_category && (item.category.what != analysis::category::none || analysis::holds_tensors(item.layer));
+          by_category && (item.category.what != index::category::none || index::holds_tensors(item.layer));
       const bool host = item.layer == trace::layer::driver && segment.kind != trace::memory_kind::device &&
                         segment.kind != trace::memory_kind::unknown;
       const std::string label(by_pool_  ? pool_words(with, item.pool)
-                              : tensors ? std::string(analysis::category_name(item.category.what))
+                              : tensors ? std::string(index::category_name(item.category.what))
                               : host    ? std::string(name_of(segment.kind))
                                         : std::string(name_of(item.layer)));
-      // Layers first, then categories, as they are listed elsewhere; pools by name.
+      // Layers come first, then categories in their usual order. Pools are sorted by name.
       const std::size_t place = by_pool_  ? 0
                                 : tensors ? trace::layer_count + static_cast<std::size_t>(item.category.what)
                                           : static_cast<std::size_t>(item.layer);
@@ -198,7 +198,7 @@ void memory_map_view::draw_ruler(const view_context& with) const {
   const float y = lines_area_.min.y - with.px(chart_ruler_height);
   int marks = 8;
   while (marks > 1 && lines_area_.width() / static_cast<float>(marks) < with.px(84)) marks /= 2;
-  const std::string all = "lines of " + format_bytes(layout_.bytes_per_line());
+  const std::string all = format_bytes(layout_.bytes_per_line()) + " per row";
   draw_text_until(list, {lines_area_.min.x - header_width_, y}, lines_area_.min.x - with.px(6), with.colours.muted,
                   all);
   for (int i = 0; i < marks; ++i) {
@@ -237,19 +237,19 @@ void memory_map_view::draw_heading(const view_context& with, const map_row& row,
   std::string title = title_of(group);
   const auto same_process = [&](const query::address_group& other) { return other.process == group.process; };
   if (!std::all_of(shown_->groups.begin(), shown_->groups.end(), same_process))
-    title += " of " + analysis::process_label(group.process, with.state.active()->engine->snapshot()->tables());
+    title += " of " + index::process_label(group.process, with.state.active()->engine->snapshot()->tables());
   float x = left + with.px(22);
   ImGui::PushFont(with.fonts.bold, 13.5F);
   draw_text_until(list, {x, y}, lines_area_.max.x, with.colours.text, title);
   x += ImGui::CalcTextSize(title.c_str()).x + with.px(12);
   ImGui::PopFont();
-  std::string figures = figures_of(group);
+  std::string metrics = metrics_of(group);
   const auto of_group = [&](const query::address_segment& each) { return each.group == row.at; };
   const auto here =
       static_cast<std::uint64_t>(std::count_if(shown_->segments.begin(), shown_->segments.end(), of_group));
-  if (here < group.segments) figures += ";  the largest " + format_count(here) + " are shown";
+  if (here < group.segments) metrics += ";  the largest " + format_count(here) + " are shown";
   ImGui::PushFont(nullptr, 13.0F);
-  draw_text_until(list, {x, y}, lines_area_.max.x - with.px(4), with.colours.muted, figures);
+  draw_text_until(list, {x, y}, lines_area_.max.x - with.px(4), with.colours.muted, metrics);
   ImGui::PopFont();
 }
 
@@ -290,7 +290,7 @@ void memory_map_view::upload(const view_context& with) {
     const map_row& row = *layout_.row_at(line);
     if (!row.heading) upload_line(with, row, line);
   }
-  // Holes first, so that blocks narrower than a pixel stay visible.
+  // Draw the holes first, so that blocks narrower than a pixel remain visible.
   holes_.insert(holes_.end(), blocks_.begin(), blocks_.end());
   batch_.assign(0, holes_);
 }
@@ -300,7 +300,7 @@ void memory_map_view::upload_line(const view_context& with, const map_row& row, 
   const map_piece piece = layout_.piece(row, line, segment.bytes);
   const std::uint64_t begin = segment.address + piece.begin;
   const std::uint64_t end = segment.address + piece.end;
-  // Lines of one segment are close together.
+  // The rows of one segment are close together; segments are further apart.
   const float gap = with.px(line + 1 == row.first + row.lines ? 4 : 1) / line_height_;
   const float high = static_cast<float>(fits_ + 1 - (line - first_));
   const auto put = [&](std::vector<draw::box>& into, std::uint64_t from, std::uint64_t to, ImU32 colour,
@@ -309,15 +309,15 @@ void memory_map_view::upload_line(const view_context& with, const map_row& row, 
     into.push_back({static_cast<float>(static_cast<double>(from - begin) * scale),
                     static_cast<float>(static_cast<double>(to - begin) * scale), high - 1 + gap, high, colour, style});
   };
-  // Neighbours thinner than two pixels that look about the same are one box: with a million blocks, a box for each would
-  // take most of a frame.
+  // Join adjacent blocks that are thinner than two pixels and look about the same, because with a million blocks one
+  // box for each would take most of a frame.
   const float width = std::max(1.0F, lines_area_.width());
   const std::uint64_t pixel = layout_.bytes_per_line() / static_cast<std::uint64_t>(width);
-  constexpr float same_share = 0.1F;  // of used bytes: hardly a shade
+  constexpr float same_share = 0.1F;  // maximum difference in the share of used bytes
   struct {
     ImU32 colour = 0;
     float share = 0;
-    std::uint64_t end = 0;  ///< 0: there is no box to go on with.
+    std::uint64_t end = 0;  ///< 0: there is no box to extend.
   } run;
   std::uint64_t reached = begin;
   for (std::size_t i = item_at(segment, begin); i < segment.items.size() && segment.items[i].address < end; ++i) {
@@ -361,7 +361,7 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
   for (std::size_t i = item_at(segment, begin); i < segment.items.size(); ++i) {
     const query::address_item& item = segment.items[i];
     if (item.address >= segment.address + piece.end) break;
-    // A block's label is at its start, or on the first visible line.
+    // A block is labelled where it starts, or in the first visible row.
     if (item.count > 1 || (item.address < begin && line != first_)) continue;
     const float left = x_of(std::max(item.address, begin) - begin) + with.px(4);
     const float right = x_of(std::min(item.address + item.bytes, segment.address + piece.end) - begin) - with.px(4);
@@ -372,7 +372,7 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
         name.empty() || !named_[static_cast<std::size_t>(item.layer)] ? size : short_name(name) + "   " + size;
     if (ImGui::CalcTextSize(label.c_str()).x > right - left) label = size;
     const float width = ImGui::CalcTextSize(label.c_str()).x;
-    if (width > right - left) continue;  // A truncated number would be misleading.
+    if (width > right - left) continue;  // A number that is cut off would be misleading.
     draw_text_until(list, {left, y}, right + with.px(4), with.colours.text_on(fill_of(with, segment, item, false)),
                     label);
   }
@@ -385,7 +385,7 @@ void memory_map_view::draw_marks(const view_context& with) const {
   for (const query::memory_map::place& each : shown_->marked) {
     const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
     const ImU32 colour = selected ? with.colours.text : each.live ? with.colours.accent : with.colours.failure;
-    if (selected && !each.live) continue;  // Another block may be there now.
+    if (selected && !each.live) continue;  // The block was freed; another block may be at this address now.
     outline(with, each, colour);
   }
 }
@@ -411,7 +411,7 @@ void memory_map_view::outline(const view_context& with, const query::memory_map:
   }
 }
 
-/// Scrolls once to the block that was selected elsewhere, or that the last step changed.
+/// Scrolls, once, to a block that was selected elsewhere or that the last step changed.
 void memory_map_view::scroll_to_marks(const view_context& with) {
   const selection& chosen_one = with.state.selected();
   for (const query::memory_map::place& each : shown_->marked) {
@@ -448,7 +448,7 @@ std::optional<memory_map_view::spot> memory_map_view::spot_at(ImVec2 mouse) cons
   const std::uint64_t address = found.segment->address + offset;
   const std::size_t at = item_at(*found.segment, address);
   const auto& items = found.segment->items;
-  // An item as thin as a hair can be hit from next to it.
+  // A very thin item reacts to the mouse also next to it.
   const auto reach = saturating_cast<std::uint64_t>(2.0 * static_cast<double>(layout_.bytes_per_line()) /
                                                     static_cast<double>(lines_area_.width()));
   const auto take = [&](std::size_t i) {
@@ -519,7 +519,7 @@ void memory_map_view::hover(const view_context& with, const spot& at) {
   ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   const selection wanted{with.state.active()->id, selection_kind::block, trace::raw(block)};
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-    revealed_ = wanted;  // Already in view.
+    revealed_ = wanted;  // The block is already in view.
     with.commands.invoke("selection.set", wanted);
   }
   if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
@@ -534,7 +534,8 @@ void memory_map_view::tip(const view_context& with, const spot& at) {
     ImGui::PushFont(with.fonts.bold, 0);
     ImGui::Text("%s free", format_bytes(at.end - at.begin).c_str());
     ImGui::PopFont();
-    tip_field(with, "at", format_address(at.begin) + ", " + format_bytes(at.begin - at.segment->address) + " in",
+    tip_field(with, "at",
+              format_address(at.begin) + ", " + format_bytes(at.begin - at.segment->address) + " from segment start",
               column);
     tip_field(with, "largest here", format_bytes(at.segment->largest_hole), column);
   } else {
@@ -546,7 +547,8 @@ void memory_map_view::tip(const view_context& with, const spot& at) {
 void memory_map_view::tip_of_segment(const view_context& with, const query::address_segment& segment) const {
   const float column = with.px(96);
   ImGui::PushFont(with.fonts.bold, 0);
-  ImGui::Text("%s %s", std::string(name_of(segment.layer)).c_str(), segment.lone ? "block in no segment" : "segment");
+  ImGui::Text("%s %s", std::string(name_of(segment.layer)).c_str(),
+              segment.lone ? "block outside segments" : "segment");
   ImGui::PopFont();
   tip_field(with, "address", format_address(segment.address), column);
   tip_field(with, "size", format_bytes(segment.bytes) + " of " + std::string(name_of(segment.kind)) + " memory",
@@ -575,25 +577,27 @@ void memory_map_view::tip_of_block(const view_context& with, const spot& at) {
   ImGui::PopTextWrapPos();
   if (item.count > 1) {
     tip_field(with, "used", format_bytes(item.used) + " of " + format_bytes(item.bytes), column);
-    return ImGui::TextDisabled("Zoom in to tell them apart; a click selects the largest.");
+    return ImGui::TextDisabled("Zoom in to distinguish them; a click selects the largest.");
   }
   tip_field(with, "size", format_bytes(item.used), column);
   tip_field(with, "age", item.born <= shown_->time ? format_time(shown_->time - item.born) : std::string("-"), column);
   tip_field(with, "layer", name_of(item.layer), column);
-  if (item.category.what != analysis::category::none)
+  if (item.category.what != index::category::none)
     tip_field(with, "category",
-              std::string(analysis::category_name(item.category.what)) + (item.category.exact() ? "" : " (inferred)"),
+              std::string(index::category_name(item.category.what)) + (item.category.exact() ? "" : " (inferred)"),
               column);
-  tip_field(with, "at", format_address(item.address) + ", " + format_bytes(item.address - at.segment->address) + " in",
-            column);
+  tip_field(
+      with, "at",
+      format_address(item.address) + ", " + format_bytes(item.address - at.segment->address) + " from segment start",
+      column);
   if (item.stack == trace::stack_id::none) return;
-  const auto details = hovered_question_.ask(*with.state.active()->engine, {trace::event_id::none, item.block});
+  const auto details = hovered_query_.ask(*with.state.active()->engine, {trace::event_id::none, item.block});
   if (!details.complete || details.failure || !details) return;
   std::vector<const symbols::frame_line*> lines;
   for (const symbols::frame_line& each : details->stack) lines.push_back(&each);
   const std::size_t named = symbols::line_to_name(lines);
   if (named >= lines.size()) return;
-  tip_field(with, "asked for by", short_name(*lines[named]) + "  " + symbols::place_of(*lines[named]), column);
+  tip_field(with, "allocated by", short_name(*lines[named]) + "  " + symbols::place_of(*lines[named]), column);
   if (!lines[named]->source.empty()) ImGui::TextDisabled("%s", lines[named]->source.c_str());
 }
 

@@ -1,4 +1,6 @@
-// The film of the memory map: its controls, and the curve of free space below them.
+// The film of the memory map: its controls, and the curve of free space below the map.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -12,10 +14,10 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float holes_height = 34;      // design pixels
-constexpr float least_for_holes = 200;  // of the panel's remaining height
-constexpr float slow_map = 1;           // seconds
-constexpr int most_undrawn = 12;        // frames; a tab needs a few to come to the front
+constexpr float holes_height = 34;    // design pixels
+constexpr float min_for_holes = 200;  // design pixels that must remain in the panel
+constexpr float slow_map = 1;         // seconds that a map may take before it is considered slow
+constexpr int max_undrawn = 12;       // frames in which the panel may be hidden, until its tab is in front
 constexpr std::uint32_t steps_width = 16384;
 
 const char* words_of(film_loop loop) {
@@ -55,13 +57,13 @@ void memory_map_view::add_film_commands(const command_home& home) {
                      .run = [this](const argument&) { film_.pause(); },
                      .enabled = [this] { return film_.playing(); }});
   const auto step = [this, &state, &commands = home.commands](bool forward) {
-    const std::optional<query::time_ns> now = state.moment() ? state.moment() : moment_;
+    const std::optional<time_ns> now = state.moment() ? state.moment() : moment_;
     if (steps_ == nullptr || !now) return;
     if (const auto next = neighbour_step(steps_->slices, *now, forward))
-      commands.invoke("moment.set", query::time_range{*next, *next});
+      commands.invoke("moment.set", time_range{*next, *next});
   };
   home.commands.add({.id = "film.previous_step",
-                     .title = "Memory at the previous step",
+                     .title = "Go to previous step",
                      .group = "Memory",
                      .icon = icon::back,
                      .keys = {ImGuiMod_Shift | ImGuiKey_Comma},
@@ -69,7 +71,7 @@ void memory_map_view::add_film_commands(const command_home& home) {
                      .run = [step](const argument&) { step(false); },
                      .enabled = ready});
   home.commands.add({.id = "film.next_step",
-                     .title = "Memory at the next step",
+                     .title = "Go to next step",
                      .group = "Memory",
                      .icon = icon::forward,
                      .keys = {ImGuiMod_Shift | ImGuiKey_Period},
@@ -82,27 +84,27 @@ void memory_map_view::reset_film() {
   film_.pause();
   map_took_ = 0;
   slow_maps_ = false;
-  steps_question_ = {};
+  steps_query_ = {};
   steps_ = nullptr;
-  holes_question_ = {};
+  holes_query_ = {};
   hole_curve_ = nullptr;
 }
 
-/// Learns the steps, and stops the film while the panel is hidden.
+/// Queries the steps, and stops the film if the panel is hidden.
 void memory_map_view::follow_film(const view_context& with) {
   const document* of = with.state.active();
   if (of == nullptr || !of->ready()) return;
-  if (const auto tracks = tracks_question_.ask(*of->engine, {}))
+  if (const auto tracks = tracks_query_.ask(*of->engine, {}))
     for (const query::track& each : tracks->tracks)
       if (each.kind == query::track_kind::steps) {
-        const auto steps = steps_question_.ask(*of->engine, {each.id, {of->span.begin, of->span.end + 1}, steps_width});
+        const auto steps = steps_query_.ask(*of->engine, {each.id, {of->span.begin, of->span.end + 1}, steps_width});
         if (steps) steps_ = steps.value;
         break;
       }
-  if (film_.playing() && ++undrawn_ > most_undrawn) film_.pause();
+  if (film_.playing() && ++undrawn_ > max_undrawn) film_.pause();
 }
 
-query::time_range memory_map_view::film_range(const view_context& with) const {
+time_range memory_map_view::film_range(const view_context& with) const {
   const document& of = *with.state.active();
   if (film_.loop == film_loop::range && with.state.range()) return *with.state.range();
   if (film_.loop == film_loop::step && steps_ != nullptr && moment_)
@@ -116,7 +118,7 @@ void memory_map_view::advance_film(const view_context& with) {
   slow_maps_ = film_.playing() && (slow_maps_ || map_took_ > slow_map);
   if (!film_.playing() || !moment_) return;
   const auto next = film_.advance(*moment_, film_range(with), !waiting_, static_cast<double>(ImGui::GetIO().DeltaTime));
-  if (next) with.commands.invoke("moment.set", query::time_range{*next, *next});
+  if (next) with.commands.invoke("moment.set", time_range{*next, *next});
 }
 
 void memory_map_view::draw_film_controls(const view_context& with) {
@@ -131,10 +133,11 @@ void memory_map_view::draw_film_controls(const view_context& with) {
   command_button(with, "film.next_step", nullptr, true);
   ImGui::EndDisabled();
   ImGui::PopStyleVar();
-  const query::time_range over = film_range(with);
+  const time_range over = film_range(with);
   const auto speed_words = [&](std::size_t which) {
     const double per_second = static_cast<double>(over.length()) * film::speeds[which];
-    return format_time(static_cast<query::time_ns>(per_second)) + " a second";
+    const double times = per_second / 1e9;
+    return times < 10 ? fmt::format("{:.2g}x", times) : fmt::format("{:.0f}x", times);
   };
   wrap(with.px(150));
   ImGui::SetNextItemWidth(with.px(150));
@@ -168,7 +171,7 @@ void memory_map_view::draw_film_controls(const view_context& with) {
   }
 }
 
-/// The layer whose segments have most free bytes at any time of the curve.
+/// The layer whose segments have more free bytes than those of other layers, at any time of the curve.
 std::size_t memory_map_view::layer_of_holes() const {
   std::size_t best = 0;
   std::uint64_t most = 0;
@@ -184,16 +187,16 @@ std::size_t memory_map_view::layer_of_holes() const {
 void memory_map_view::draw_holes(const view_context& with) {
   const document& of = *with.state.active();
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  if (room.y < with.px(least_for_holes) || room.x < with.px(80)) return;
-  query::holes_question wanted;
+  if (room.y < with.px(min_for_holes) || room.x < with.px(80)) return;
+  query::holes_query wanted;
   wanted.range = {of.span.begin, of.span.end + 1};
   if (chosen() != nullptr) wanted.device = chosen()->device;
-  // Where a million blocks live, one part of the recording fits into memory: the film and the curve would take turns
-  // in reading theirs.
+  // With a million blocks, only one part of the recording fits into memory. If both ran, the film and the curve would
+  // evict each other's part.
   if (slow_maps_) {
-    holes_question_ = {};
+    holes_query_ = {};
   } else if (!of.live) {
-    if (const auto answer = holes_question_.ask(*of.engine, wanted)) hole_curve_ = answer.value;
+    if (const auto result = holes_query_.ask(*of.engine, wanted)) hole_curve_ = result.value;
   }
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const draw::rectangle area{at, {at.x + room.x, at.y + with.px(holes_height)}};
@@ -205,7 +208,7 @@ void memory_map_view::draw_holes(const view_context& with) {
   const std::size_t layer = layer_of_holes();
   std::uint64_t top = 1;
   for (const query::hole_sample& each : hole_curve_->samples) top = std::max(top, each.layers[layer].free);
-  const double width = static_cast<double>(area.width()) / static_cast<double>(query::holes_question{}.samples);
+  const double width = static_cast<double>(area.width()) / static_cast<double>(query::holes_query{}.samples);
   const auto y_of_bytes = [&](std::uint64_t bytes) {
     return area.max.y - 1 -
            static_cast<float>(static_cast<double>(bytes) / static_cast<double>(top)) * (area.height() - with.px(4));
@@ -221,7 +224,7 @@ void memory_map_view::draw_holes(const view_context& with) {
                          {right, y_of_bytes(holes.largest_hole) + with.px(1.5F)}, with.colours.text);
     if (hovered && ImGui::GetMousePos().x >= left && ImGui::GetMousePos().x < right) under = &hole_curve_->samples[i];
   }
-  const double span = static_cast<double>(std::max<query::time_ns>(1, wanted.range.length()));
+  const double span = static_cast<double>(std::max<time_ns>(1, wanted.range.length()));
   if (moment_) {
     const double share = std::clamp(static_cast<double>(*moment_ - wanted.range.begin) / span, 0.0, 1.0);
     list.AddLineV(std::floor(area.min.x + static_cast<float>(share) * (area.width() - 1)), area.min.y, area.max.y - 1,
@@ -240,15 +243,15 @@ void memory_map_view::draw_holes(const view_context& with) {
   end_tip();
 }
 
-/// Pools are told apart by the colours of categories, in the order of their ids.
+/// Assigns the colours of categories to pools, in the order of the pools' ids.
 ImU32 memory_map_view::pool_colour(const view_context& with, trace::pool_id pool) {
   if (pool == trace::pool_id::none) return with.colours.categories[0];
-  return with.colours.categories[1 + (trace::raw(pool) - 1) % (analysis::category_count - 1)];
+  return with.colours.categories[1 + (trace::raw(pool) - 1) % (index::category_count - 1)];
 }
 
 std::string memory_map_view::pool_words(const view_context& with, trace::pool_id pool) {
   if (pool == trace::pool_id::none) return "no pool";
-  return printable(analysis::pool_label(pool, with.state.active()->engine->snapshot()->tables()));
+  return printable(index::pool_label(pool, with.state.active()->engine->snapshot()->tables()));
 }
 
 }  // namespace sluice::gui

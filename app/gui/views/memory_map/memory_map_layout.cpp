@@ -17,7 +17,8 @@ std::int64_t lines_of(const query::memory_map& map, std::uint64_t bytes_per_line
   return lines;
 }
 
-/// The next shorter line length: lengths are powers of two, or 1.5 times one, so that maps are scaled in small steps.
+/// The next shorter line length. Line lengths are powers of two, and 1.5 times powers of two, so that maps zoom in
+/// small steps.
 std::uint64_t shorter(std::uint64_t line) { return std::has_single_bit(line) ? line / 4 * 3 : line / 3 * 2; }
 
 std::uint64_t free_in(const query::address_segment& segment) { return segment.bytes - segment.used; }
@@ -30,7 +31,7 @@ void map_layout::assign(const query::memory_map& map, std::uint64_t bytes_per_li
   rows_.clear();
   std::vector<std::size_t> sorted(map.segments.size());
   std::iota(sorted.begin(), sorted.end(), std::size_t{0});
-  // The answer is sorted by group and address.
+  // Within equal keys, keep the order of the query's result, which is sorted by group and address.
   std::stable_sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) {
     const query::address_segment& one = map.segments[a];
     const query::address_segment& other = map.segments[b];

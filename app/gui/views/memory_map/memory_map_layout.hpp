@@ -7,24 +7,25 @@
 #include <tuple>
 #include <vector>
 
-#include "core/query/answers/memory_map.hpp"
+#include "core/query/results/memory_map.hpp"
 
-/// Layout of memory segments on the screen: in lines of equal numbers of bytes, like text in lines of characters.
+/// The layout of memory segments on the screen: in lines that each contain the same number of bytes, like text in lines
+/// of characters.
 namespace sluice::gui {
 
 enum class map_order : std::uint8_t { address, size, free };
 
-/// Identifies a group of segments, independently of the moment.
+/// Identifies a group of segments at any moment.
 using map_group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;
 [[nodiscard]] inline map_group_key key_of(const query::address_group& group) {
   return {group.device, group.process, group.lone, group.layer};
 }
 
-/// One row: a heading, or a segment with all its lines.
+/// A heading, or a segment with all its lines.
 struct map_row {
   bool heading = false;
   std::size_t at = 0;      ///< Index into `memory_map::groups` or `memory_map::segments`.
-  std::int64_t first = 0;  ///< Number of its first line.
+  std::int64_t first = 0;  ///< Number of the row's first line in the layout.
   std::int64_t lines = 1;
 };
 
@@ -36,36 +37,41 @@ struct map_piece {
 
 class map_layout {
  public:
-  /// Lays out `map` in lines of `bytes_per_line` (not 0); groups in `folded` as a heading only. O(n log n), n segments.
+  /// Lays out `map` in lines of `bytes_per_line` bytes (not 0). For groups in `folded`, adds only the heading. O(n log
+  /// n) for n segments.
   void assign(const query::memory_map& map, std::uint64_t bytes_per_line, map_order order,
               const std::set<map_group_key>& folded);
 
   [[nodiscard]] std::int64_t lines() const;
   [[nodiscard]] std::uint64_t bytes_per_line() const { return bytes_per_line_; }
   [[nodiscard]] std::span<const map_row> rows() const { return rows_; }
-  /// The row that contains `line`; null past the end. O(log rows).
+  /// The row that contains the line number `line`; null past the end. O(log rows).
   [[nodiscard]] const map_row* row_at(std::int64_t line) const;
-  /// The part of a segment of size `bytes` that is on `line` of its `row`.
+  /// The part of a segment of `bytes` bytes that is on line `line`, which must be in the segment's `row`.
   [[nodiscard]] map_piece piece(const map_row& row, std::int64_t line, std::uint64_t bytes) const;
-  /// The line of `offset` in the segment at this index of `memory_map::segments`; nullopt if its group is folded. O(1).
+  /// The line that contains `offset` of the segment with this index in `memory_map::segments`; nullopt if the segment's
+  /// group is folded. O(1).
   [[nodiscard]] std::optional<std::int64_t> line_of(std::size_t segment, std::uint64_t offset) const;
 
  private:
   std::vector<map_row> rows_;
-  std::vector<std::size_t> row_of_;  ///< By segment; past the end of `rows_` if folded.
+  std::vector<std::size_t> row_of_;  ///< Index into `rows_` for each segment; past the end of `rows_` if the segment's
+                                     ///< group is folded.
   std::uint64_t bytes_per_line_ = 1;
 };
 
-/// The minimum length of a line, in bytes: the smallest pool blocks (512 bytes) are then visible.
+/// The minimum number of bytes per line. At this length the smallest pool blocks (512 bytes) are visible.
 inline constexpr std::uint64_t shortest_line = std::uint64_t{16} << 10;
 
-/// The shortest line length (2^n or 1.5 * 2^n bytes) with which `map` fits into `fits` lines. If there are too many
-/// segments, a length with which half of them take at most a quarter of a line, and large ones few lines.
+/// The smallest number of bytes per line (2^n or 1.5 * 2^n) with which `map` fits into `fits` lines. If there are too
+/// many segments for that, a number with which half of the segments take at most a quarter of a line, and large
+/// segments take few lines.
 [[nodiscard]] std::uint64_t fitting_line(const query::memory_map& map, std::int64_t fits);
-/// The shortest line length (2^n or 1.5 * 2^n bytes) with which every segment of `map` fits in one line.
+/// The smallest number of bytes per line (2^n or 1.5 * 2^n) with which every segment of `map` fits into one line.
 [[nodiscard]] std::uint64_t longest_line(const query::memory_map& map);
 
-/// Index of the item that contains `address`; else of the next item; `items.size()` after the last. O(log items).
+/// Index of the item that contains `address`; if there is none, of the next item; `items.size()` after the last item.
+/// O(log items).
 [[nodiscard]] std::size_t item_at(const query::address_segment& segment, std::uint64_t address);
 
 }  // namespace sluice::gui

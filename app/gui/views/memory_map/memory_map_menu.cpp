@@ -1,4 +1,4 @@
-// The context menu of the memory map: of a block, a segment, or the free space between blocks.
+// The context menu of the memory map for a block, a segment, or the free space between blocks.
 #include "app/gui/views/memory_map/memory_map.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/trace/model/names.hpp"
@@ -27,9 +27,9 @@ void memory_map_view::open_menu(const view_context& with, const spot& at) {
            format_bytes(segment.used) + " used";
   }
   menu_.open(target, name, text, [time = shown_->time](const view_context& now) {
-    if (!ImGui::MenuItem("List the blocks of this moment")) return;
+    if (!ImGui::MenuItem("List blocks at this moment")) return;
     blocks_filter filter;
-    filter.range = query::time_range{time, time + 1};
+    filter.range = time_range{time, time + 1};
     now.commands.invoke("blocks.show", filter);
   });
 }

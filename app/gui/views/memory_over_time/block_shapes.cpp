@@ -7,21 +7,22 @@ namespace sluice::gui {
 namespace {
 
 struct change {
-  query::time_ns time = 0;
+  time_ns time = 0;
   bool birth = false;
   std::uint32_t block = 0;
 };
 
-/// A block that is live, and the piece that it is in.
+/// A live block, and the piece with which it is currently drawn.
 struct placed {
   std::uint32_t block = 0;
   std::uint64_t offset = 0;
-  query::time_ns since = 0;
+  time_ns since = 0;
 };
 
-/// The most bytes that live at once in each of `columns` parts, and before its first change.
-std::vector<std::uint64_t> most_in_columns(const std::vector<change>& changes, const std::vector<shaped_block>& blocks,
-                                           std::size_t columns, auto&& column_of) {
+/// The maximum of live bytes in each of the range's `columns` parts. Includes the bytes before the first change in the
+/// part.
+std::vector<std::uint64_t> max_in_columns(const std::vector<change>& changes, const std::vector<shaped_block>& blocks,
+                                          std::size_t columns, auto&& column_of) {
   std::vector<std::uint64_t> most(columns + 1);
   std::uint64_t live = 0;
   for (const change& each : changes) {
@@ -35,7 +36,7 @@ std::vector<std::uint64_t> most_in_columns(const std::vector<change>& changes, c
 
 }  // namespace
 
-block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, std::size_t columns) {
+block_shapes lay_out(std::vector<shaped_block> blocks, time_range range, std::size_t columns) {
   block_shapes made;
   made.range = range;
   made.blocks = std::move(blocks);
@@ -46,20 +47,20 @@ block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, 
     if (each.died < range.end) changes.push_back({std::max(each.died, range.begin), false, i});
   }
   std::stable_sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.time < b.time; });
-  const auto column_of = [&](query::time_ns time) {
+  const auto column_of = [&](time_ns time) {
     return static_cast<std::size_t>(static_cast<double>(time - range.begin) /
-                                    static_cast<double>(std::max<query::time_ns>(range.length(), 1)) *
+                                    static_cast<double>(std::max<time_ns>(range.length(), 1)) *
                                     static_cast<double>(columns));
   };
   std::vector<placed> live;
-  const auto close = [&](const placed& each, query::time_ns until) {
+  const auto close = [&](const placed& each, time_ns until) {
     if (until > each.since) made.pieces.push_back({each.block, each.since, until, each.offset});
   };
-  const std::vector<std::uint64_t> most = most_in_columns(changes, made.blocks, columns, column_of);
+  const std::vector<std::uint64_t> most = max_in_columns(changes, made.blocks, columns, column_of);
   std::uint64_t sum = 0;
   std::uint64_t freed = 0;
   std::vector<bool> gone(made.blocks.size());
-  const auto move_down = [&](query::time_ns moved) {
+  const auto move_down = [&](time_ns moved) {
     if (freed == 0) return;
     std::uint64_t below = 0;
     std::size_t kept = 0;
@@ -83,8 +84,8 @@ block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, 
   };
   for (std::size_t i = 0; i < changes.size() && !made.too_many;) {
     const std::size_t column = column_of(changes[i].time);
-    // Blocks are added one by one, and all that go in this column go together; before that only where the blocks would
-    // otherwise pile up higher than they ever were here.
+    // In each column, blocks are added one after another and then all frees are applied together. Frees are applied
+    // earlier only if the pile of blocks would otherwise become higher than it ever was in this column.
     for (; i < changes.size() && column_of(changes[i].time) == column; ++i) {
       const std::uint32_t block = changes[i].block;
       if (changes[i].birth) {
@@ -119,7 +120,7 @@ void draw_shapes(const view_context& with, const time_chart& at, const block_sha
     if (bottom <= top) continue;
     const bool marked = block.block == hovered || block.block == chosen;
     const ImU32 colour = marked ? mix(block.colour, with.colours.text, 0.45F) : block.colour;
-    // A line of the background between neighbours, if there is room for it.
+    // Leave a line of background between neighbors if there is space.
     const float under = bottom - top >= gap ? bottom - 1 : bottom;
     const float beside = right - left >= gap && piece.end == block.died ? right - 1 : right;
     list.AddRectFilled({left, top}, {std::max(beside, left + 1), under}, colour);
@@ -129,7 +130,7 @@ void draw_shapes(const view_context& with, const time_chart& at, const block_sha
 }
 
 const shaped_block* block_at(const time_chart& at, const block_shapes& all, ImVec2 point) {
-  const query::time_ns time = at.time_at(point.x);
+  const time_ns time = at.time_at(point.x);
   const double value = static_cast<double>((at.area.max.y - point.y) / at.area.height()) * at.top;
   for (const shape_piece& piece : all.pieces) {
     if (time < piece.begin || time >= piece.end) continue;

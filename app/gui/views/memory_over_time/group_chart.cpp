@@ -7,9 +7,10 @@
 namespace sluice::gui {
 namespace {
 
-/// Colours of groups, those that differ most first: the palette of categories, then the same mixed with the text's.
+/// The colours of groups, the most distinct first: the palette of categories, followed by the same colours mixed with
+/// the text colour.
 ImU32 colour_number(const theme& colours, std::size_t number) {
-  using analysis::category;
+  using index::category;
   constexpr std::array order = {category::activation, category::optimizer_state, category::weight,
                                 category::gradient,   category::input,           category::workspace};
   const ImU32 plain = colours.categories[static_cast<std::size_t>(order[number % order.size()])];
@@ -25,18 +26,18 @@ double memory_bands::total(std::size_t part) const {
   return sum;
 }
 
-std::optional<std::size_t> memory_bands::part_at(query::time_ns time) const {
+std::optional<std::size_t> memory_bands::part_at(time_ns time) const {
   if (parts() == 0 || time < range.begin || time >= range.end) return std::nullopt;
   const double share = static_cast<double>(time - range.begin) / static_cast<double>(range.length());
   return std::min(parts() - 1, static_cast<std::size_t>(share * static_cast<double>(parts())));
 }
 
-query::time_ns memory_bands::begin_of(std::size_t part) const {
+time_ns memory_bands::begin_of(std::size_t part) const {
   const double share = static_cast<double>(part) / static_cast<double>(std::max<std::size_t>(parts(), 1));
-  return range.begin + static_cast<query::time_ns>(share * static_cast<double>(range.length()));
+  return range.begin + static_cast<time_ns>(share * static_cast<double>(range.length()));
 }
 
-query::time_ns memory_bands::moment_of(std::size_t part) const {
+time_ns memory_bands::moment_of(std::size_t part) const {
   return part < moments.size() ? moments[part] : begin_of(part);
 }
 
@@ -61,7 +62,7 @@ void draw_bands(const view_context& with, const time_chart& at, const memory_ban
     const ImU32 colour = dimmed ? mix(each.colour, with.colours.background, 0.65F) : each.colour;
     const auto upper = [&](std::size_t part) { return all.nested ? each.bytes[part] : lower[part] + each.bytes[part]; };
     for (std::size_t part = 0; part < all.parts();) {
-      // Parts of equal height are one rectangle.
+      // Draw adjacent parts of equal height as one rectangle.
       const double low = lower[part], high = upper(part);
       std::size_t next = part + 1;
       while (next < all.parts() && lower[next] == low && upper(next) == high) ++next;
@@ -94,7 +95,7 @@ const memory_band* band_at(const time_chart& at, const memory_bands& all, ImVec2
   return nullptr;
 }
 
-void band_colours::begin_answer() {
+void band_colours::begin_result() {
   for (slot& each : slots_) each.used = false;
 }
 

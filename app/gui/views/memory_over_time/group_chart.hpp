@@ -6,53 +6,55 @@
 #include <vector>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "core/query/answers/panels/memory_groups.hpp"
+#include "core/query/results/panels/memory_groups.hpp"
 
-/// Groups of memory over time, on top of one another.
+/// A stacked chart of groups of memory over time.
 namespace sluice::gui {
 
-/// A group, drawn on top of those before it.
+/// A group of memory, drawn on top of the preceding groups.
 struct memory_band {
-  std::uint64_t key = 0;  ///< The same for the same group in other answers.
+  std::uint64_t key = 0;  ///< Identifies the group; the same in all results.
   std::string label;
   ImU32 colour = 0;
-  std::vector<double> bytes;  ///< In each part of the range.
+  std::vector<double> bytes;  ///< One value for each part of the range.
 };
 
-/// What a chart shows: made once from an answer.
+/// The content of a chart. Built once per query result.
 struct memory_bands {
-  query::time_range range;              ///< Divided evenly by the parts.
-  std::vector<query::time_ns> moments;  ///< Of each part: when its values are of.
-  std::vector<memory_band> bands;       ///< From the bottom up.
-  bool nested = false;                  ///< Each band contains the next: they are drawn over one another, not added up.
-  double highest = 0;                   ///< Of the total.
+  time_range range;                ///< Divided into parts of equal length.
+  std::vector<time_ns> moments;    ///< For each part, the time at which its values apply.
+  std::vector<memory_band> bands;  ///< Sorted from bottom to top.
+  bool nested = false;             ///< Each band contains the next, so bands are drawn over one another instead of
+                                   ///< being added up.
+  double highest = 0;              ///< Maximum of `total` over all parts.
   std::size_t highest_part = 0;
 
   [[nodiscard]] std::size_t parts() const { return bands.empty() ? 0 : bands.front().bytes.size(); }
-  /// The sum of all bands, or the largest of nested ones.
+  /// The sum of all bands in `part`; if they are nested, the largest of them.
   [[nodiscard]] double total(std::size_t part) const;
-  /// The part that holds `time`; none outside.
-  [[nodiscard]] std::optional<std::size_t> part_at(query::time_ns time) const;
-  [[nodiscard]] query::time_ns begin_of(std::size_t part) const;
-  /// When the values of `part` are of.
-  [[nodiscard]] query::time_ns moment_of(std::size_t part) const;
-  /// Sets `highest`. Call when all bands are there.
+  /// The part that contains `time`; nullopt if `time` is outside the range.
+  [[nodiscard]] std::optional<std::size_t> part_at(time_ns time) const;
+  [[nodiscard]] time_ns begin_of(std::size_t part) const;
+  /// The time at which the values of `part` apply.
+  [[nodiscard]] time_ns moment_of(std::size_t part) const;
+  /// Computes `highest` and `highest_part`. Call when all bands are complete.
   void settle();
 };
 
-/// Draws the bands into `at`. `chosen`: the key of a band that stands out. O(bands * parts).
+/// Draws the bands into `at`. `chosen`: the key of a band to highlight; none: highlight no band. O(bands * parts).
 void draw_bands(const view_context& with, const time_chart& at, const memory_bands& all,
                 std::optional<std::uint64_t> chosen);
 
-/// The band under a point of the chart; null if there is none.
+/// The band at a point of the chart; null if there is none.
 [[nodiscard]] const memory_band* band_at(const time_chart& at, const memory_bands& all, ImVec2 point);
 
-/// Gives groups colours that they keep while the view moves.
+/// Assigns colours to groups. A group keeps its colour while the view moves.
 class band_colours {
  public:
-  /// The colour of a group. Groups that were not asked for since `begin_answer` lose their colours first.
+  /// The colour of a group. If all colours are taken, one is reused from a group that has not been requested since
+  /// `begin_result`.
   [[nodiscard]] ImU32 of(const view_context& with, std::uint64_t key);
-  void begin_answer();
+  void begin_result();
   void clear() { slots_.clear(); }
   static constexpr std::size_t count = query::memory_groups::limit;
 

@@ -3,16 +3,17 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/figures/report.hpp"
+#include "core/metrics/report.hpp"
 
-/// Which memory the view of memory over time offers, and which it opens on.
+/// The memories that the panel Memory over time offers, and which of them it shows first.
 namespace sluice::gui {
 
-/// Places in `report::peaks`, the largest first; without reserved addresses.
-[[nodiscard]] std::vector<std::size_t> memories_of(const analysis::report& all);
+/// Indices into `report::peaks`, sorted by peak, largest first. Peaks of reserved addresses are omitted.
+[[nodiscard]] std::vector<std::size_t> memories_of(const metrics::report& all);
 
-/// Of the device with the largest peak, unless that is less than a hundredth of the host's: the innermost layer with at
-/// least a quarter of that peak, which is what the program itself asked for. `memories` is `memories_of` and not empty.
-[[nodiscard]] std::size_t best_of(const analysis::report& all, const std::vector<std::size_t>& memories);
+/// The memory to show first. Its device is the one with the largest peak, or the host if that peak is less than a
+/// hundredth of the host's. Its layer is the innermost one with at least a quarter of the device's peak, because that
+/// is memory which the program itself requested. `memories` must be the result of `memories_of`, and must not be empty.
+[[nodiscard]] std::size_t best_of(const metrics::report& all, const std::vector<std::size_t>& memories);
 
 }  // namespace sluice::gui

@@ -1,4 +1,4 @@
-// Memory over time, stacked by what it is for or by who asked for it; every block a shape of its own when zoomed in.
+// Memory over time, stacked by category or by origin. When zoomed in, each block has its own shape.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,10 +23,10 @@ using query::memory_grouping;
 
 constexpr std::uint64_t key_of_others = ~std::uint64_t{0};
 
-/// What the chart is stacked by.
+/// A way to stack the chart.
 struct grouping {
-  const char* title;                  ///< Begins with "by ".
-  std::optional<memory_grouping> by;  ///< None: by the curves of the timeline.
+  const char* title;                  ///< Starts with "by ".
+  std::optional<memory_grouping> by;  ///< None: stack the curves of the timeline.
   bool category = false;
 };
 constexpr std::array<grouping, 9> groupings = {{{"by category", std::nullopt, true},
@@ -43,7 +43,7 @@ constexpr std::array<table_column, 4> band_columns = {
 constexpr std::size_t by_category = 0, by_line = 3, by_process = 8;
 
 class memory_over_time_view final : public view {
-  static constexpr float least_beside = 640;  // design pixels; narrower panels have the list below the chart
+  static constexpr float min_beside = 640;  // design pixels; in narrower panels the list is below the chart
   static constexpr float list_width = 350;
   static constexpr float pixels_a_part = 2;
 
@@ -64,7 +64,7 @@ class memory_over_time_view final : public view {
     reserved_.reset();
     memory_.reset();
     grouping_.reset();
-    forget_answers();
+    forget_results();
   }
 
   void add_commands(const command_home& home) override {
@@ -83,24 +83,24 @@ class memory_over_time_view final : public view {
                          for (std::size_t i = 0; title != nullptr && i < groupings.size(); ++i)
                            if (*title == groupings[i].title) {
                              grouping_ = i;
-                             forget_answers();
+                             forget_results();
                            }
                        }});
   }
 
   void draw(view_context& with) override {
-    const auto answer = report_.ask(*with.state.active()->engine, {});
-    if (!answer) return progress_line(with, answer.complete, answer.progress);
-    const analysis::report& all = *answer.value;
+    const auto result = report_.ask(*with.state.active()->engine, {});
+    if (!result) return progress_line(with, result.complete, result.progress);
+    const metrics::report& all = *result.value;
     const std::vector<std::size_t> memories = memories_of(all);
     if (memories.empty()) return no_memory_recorded(with);
     if (!memory_ || *memory_ >= all.peaks.size()) memory_ = best_of(all, memories);
     if (!grouping_) grouping_ = best_grouping(all);
     draw_choices(with, all, memories);
-    const analysis::memory_peak& of = all.peaks[*memory_];
+    const metrics::memory_peak& of = all.peaks[*memory_];
     ask(with, all, of);
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    const bool beside = room.x >= with.px(least_beside);
+    const bool beside = room.x >= with.px(min_beside);
     const float list = std::min(with.px(list_width), room.x * 0.35F);
     const ImVec2 chart =
         beside ? ImVec2(room.x - list - with.px(12), room.y) : ImVec2(room.x, std::max(room.y * 0.6F, with.px(100)));
@@ -111,7 +111,7 @@ class memory_over_time_view final : public view {
   }
 
  private:
-  void forget_answers() {
+  void forget_results() {
     shown_series_ = nullptr;
     shown_groups_ = nullptr;
     shown_blocks_ = nullptr;
@@ -124,19 +124,19 @@ class memory_over_time_view final : public view {
 
   // --- choices ------------------------------------------------------------------------------------------------------
 
-  [[nodiscard]] std::size_t best_grouping(const analysis::report& all) const {
-    const analysis::memory_peak& of = all.peaks[*memory_];
+  [[nodiscard]] std::size_t best_grouping(const metrics::report& all) const {
+    const metrics::memory_peak& of = all.peaks[*memory_];
     const bool categories = std::any_of(all.compositions.begin(), all.compositions.end(), [&](const auto& each) {
       return each.device == of.device && each.layer == of.layer && each.kind == of.kind && each.shares.size() > 1;
     });
     return categories ? by_category : of.lines.empty() ? by_process : by_line;
   }
 
-  static std::string label_of_memory(const view_context& with, const analysis::memory_peak& of) {
+  static std::string label_of_memory(const view_context& with, const metrics::memory_peak& of) {
     return device_words(with, of.device) + ", " + std::string(name_of(of.layer)) + ": " + std::string(name_of(of.kind));
   }
 
-  void draw_choices(const view_context& with, const analysis::report& all, const std::vector<std::size_t>& memories) {
+  void draw_choices(const view_context& with, const metrics::report& all, const std::vector<std::size_t>& memories) {
     const float room = ImGui::GetContentRegionAvail().x;
     ImGui::SetNextItemWidth(std::min(with.px(230), room * 0.48F));
     if (ImGui::BeginCombo("##memory", gui::label_of(label_of_memory(with, all.peaks[*memory_])).c_str())) {
@@ -146,7 +146,7 @@ class memory_over_time_view final : public view {
             label_of_memory(with, all.peaks[each]) + "  (" + format_bytes(all.peaks[each].bytes) + ")";
         if (ImGui::Selectable(gui::label_of(label).c_str(), each == *memory_) && each != *memory_) {
           memory_ = each;
-          forget_answers();
+          forget_results();
         }
         ImGui::PopID();
       }
@@ -158,16 +158,16 @@ class memory_over_time_view final : public view {
       for (std::size_t i = 0; i < groupings.size(); ++i)
         if (ImGui::Selectable(groupings[i].title, i == *grouping_) && i != *grouping_) {
           grouping_ = i;
-          forget_answers();
+          forget_results();
         }
       ImGui::EndCombo();
     }
-    const analysis::memory_peak& of = all.peaks[*memory_];
+    const metrics::memory_peak& of = all.peaks[*memory_];
     ImGui::SameLine();
     ImGui::AlignTextToFramePadding();
     if (link(with, "Peak " + format_bytes(of.bytes))) go_to_moment(with, all, of.time);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Go to the peak.");
-    const bool framework = std::any_of(all.peaks.begin(), all.peaks.end(), [&](const analysis::memory_peak& each) {
+    const bool framework = std::any_of(all.peaks.begin(), all.peaks.end(), [&](const metrics::memory_peak& each) {
       return each.device == of.device && each.layer == trace::layer::framework;
     });
     if (!framework) return;
@@ -176,29 +176,29 @@ class memory_over_time_view final : public view {
     reserved_.draw_choice(with, of.device, std::min(with.px(150), room * 0.4F));
   }
 
-  // --- questions ----------------------------------------------------------------------------------------------------
+  // --- queries ------------------------------------------------------------------------------------------------------
 
-  void ask(const view_context& with, const analysis::report& all, const analysis::memory_peak& of) {
+  void ask(const view_context& with, const metrics::report& all, const metrics::memory_peak& of) {
     const document& shown = *with.state.active();
-    const query::time_range range = analysis::common_of(shown.target, shown.span);
+    const time_range range = common_of(shown.target, shown.span);
     if (range.length() <= 0) return;
     const auto width = static_cast<std::uint32_t>(
         std::clamp(ImGui::GetContentRegionAvail().x / with.px(pixels_a_part), 32.0F, 800.0F));
     const grouping& by = groupings[*grouping_];
     std::uint64_t live = block_shapes::block_limit + 1;
     if (by.by) {
-      const auto answer = groups_.ask(*shown.engine, {range, width, *by.by, of.layer, of.device, of.kind});
-      progress_line(with, answer.complete, answer.progress);
-      if (answer.value != nullptr && answer.value != shown_groups_) take(with, answer.value);
-      if (answer.complete) live = answer.value->blocks;
+      const auto result = groups_.ask(*shown.engine, {range, width, *by.by, of.layer, of.device, of.kind});
+      progress_line(with, result.complete, result.progress);
+      if (result.value != nullptr && result.value != shown_groups_) take(with, result.value);
+      if (result.complete) live = result.value->blocks;
     } else {
       ask_series(with, of, range, width);
-      // Counting takes reading the blocks: only where few can be expected.
+      // Counting blocks requires reading them, so count only where few are expected.
       const double share = static_cast<double>(range.length()) / static_cast<double>(shown.span.length());
       if (by.category && static_cast<double>(all.blocks) * share < 200'000) {
-        const auto answer =
+        const auto result =
             count_.ask(*shown.engine, {range, 1, memory_grouping::process, of.layer, of.device, of.kind});
-        if (answer.complete) live = answer.value->blocks;
+        if (result.complete) live = result.value->blocks;
       }
     }
     if (live > block_shapes::block_limit) {
@@ -209,8 +209,7 @@ class memory_over_time_view final : public view {
     ask_blocks(with, of, range, width);
   }
 
-  void ask_series(const view_context& with, const analysis::memory_peak& of, query::time_range range,
-                  std::uint32_t width) {
+  void ask_series(const view_context& with, const metrics::memory_peak& of, time_range range, std::uint32_t width) {
     query::engine& engine = *with.state.active()->engine;
     const auto tracks = tracks_.ask(engine, {});
     if (!tracks) return;
@@ -219,16 +218,15 @@ class memory_over_time_view final : public view {
       return each.kind == query::track_kind::memory && each.device == of.device;
     });
     if (row == rows.end()) return;
-    const auto answer = series_.ask(engine, {row->id, range, width, groupings[*grouping_].category});
-    progress_line(with, answer.complete, answer.progress);
-    if (answer.value == nullptr || answer.value == shown_series_) return;
-    shown_series_ = answer.value;
+    const auto result = series_.ask(engine, {row->id, range, width, groupings[*grouping_].category});
+    progress_line(with, result.complete, result.progress);
+    if (result.value == nullptr || result.value == shown_series_) return;
+    shown_series_ = result.value;
     take_series(with, of);
   }
 
-  void ask_blocks(const view_context& with, const analysis::memory_peak& of, query::time_range range,
-                  std::uint32_t width) {
-    query::blocks_question wanted;
+  void ask_blocks(const view_context& with, const metrics::memory_peak& of, time_range range, std::uint32_t width) {
+    query::blocks_query wanted;
     wanted.range = range;
     wanted.layer = of.layer;
     wanted.sort = query::block_column::born;
@@ -237,19 +235,19 @@ class memory_over_time_view final : public view {
     wanted.kind = of.kind;
     wanted.rows = block_shapes::block_limit + 1;
     if (const auto by = groupings[*grouping_].by) wanted.by = query::attribution_of(*by);
-    const auto answer = blocks_.ask(*with.state.active()->engine, wanted);
-    if (!answer.complete || answer.value == nullptr) return;
-    if (answer.value == shown_blocks_) return;
-    shown_blocks_ = answer.value;
+    const auto result = blocks_.ask(*with.state.active()->engine, wanted);
+    if (!result.complete || result.value == nullptr) return;
+    if (result.value == shown_blocks_) return;
+    shown_blocks_ = result.value;
     take_blocks(with, range, width);
   }
 
-  void take(const view_context& with, const std::shared_ptr<const query::memory_groups>& answer) {
-    shown_groups_ = answer;
+  void take(const view_context& with, const std::shared_ptr<const query::memory_groups>& result) {
+    shown_groups_ = result;
     bands_ = {};
-    bands_.range = answer->range;
-    bands_.moments = answer->moments;
-    colours_.begin_answer();
+    bands_.range = result->range;
+    bands_.moments = result->moments;
+    colours_.begin_result();
     const auto put = [&](const query::memory_group& group, std::uint64_t key, std::string label, ImU32 colour) {
       memory_band& band = bands_.bands.emplace_back();
       band.key = key;
@@ -257,11 +255,11 @@ class memory_over_time_view final : public view {
       band.colour = colour;
       band.bytes.assign(group.bytes.begin(), group.bytes.end());
     };
-    for (const query::memory_group& each : answer->groups)
+    for (const query::memory_group& each : result->groups)
       put(each, each.key, each.label.empty() ? unnamed() : each.label, colours_.of(with, each.key));
-    const std::uint64_t more = answer->group_count - answer->groups.size();
-    if (!answer->others.bytes.empty())
-      put(answer->others, key_of_others, format_some(more, "other"), with.colours.muted);
+    const std::uint64_t more = result->group_count - result->groups.size();
+    if (!result->others.bytes.empty())
+      put(result->others, key_of_others, format_some(more, "other"), with.colours.muted);
     bands_.settle();
   }
 
@@ -269,7 +267,7 @@ class memory_over_time_view final : public view {
     return groupings[*grouping_].by == memory_grouping::stream ? "no stream" : "no stack recorded";
   }
 
-  void take_series(const view_context& with, const analysis::memory_peak& of) {
+  void take_series(const view_context& with, const metrics::memory_peak& of) {
     bands_ = {};
     bands_.range = shown_series_->range;
     const bool categories = groupings[*grouping_].category;
@@ -284,14 +282,14 @@ class memory_over_time_view final : public view {
       band.colour = with.colours.of(each);
       for (const query::bin& bin : each.bins) band.bytes.push_back(categories ? bin.at_peak : bin.maximum);
     }
-    // A part's values are of a moment that the curves do not tell, except that of the peak.
+    // The curves store a moment only for the peak. For each other part, use the middle of the part.
     for (std::size_t part = 0; part < bands_.parts(); ++part)
       bands_.moments.push_back(bands_.begin_of(part) + (bands_.begin_of(part + 1) - bands_.begin_of(part)) / 2);
     if (const auto part = bands_.part_at(of.time)) bands_.moments[*part] = of.time;
     bands_.settle();
   }
 
-  void take_blocks(const view_context& with, query::time_range range, std::uint32_t width) {
+  void take_blocks(const view_context& with, time_range range, std::uint32_t width) {
     const query::block_table& table = *shown_blocks_;
     std::vector<shaped_block> blocks;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -304,13 +302,13 @@ class memory_over_time_view final : public view {
       made.bytes = row.bytes;
       const memory_band* band = band_of(row, i < table.asked_by.size() ? table.names[table.asked_by[i]] : "");
       made.group = band == nullptr ? key_of_others : band->key;
-      // Neighbours of one group differ a little, so that their edges show.
+      // Adjacent blocks of one group get slightly different colours, so that their edges are visible.
       made.colour = with.colours.shade(band == nullptr ? with.colours.muted : band->colour, trace::raw(row.block));
     }
     shapes_ = blocks.size() > block_shapes::block_limit ? block_shapes{} : lay_out(std::move(blocks), range, width);
   }
 
-  /// The band of a block; null: one of the others.
+  /// The band to which a block belongs; null if it belongs to the band of other groups.
   [[nodiscard]] const memory_band* band_of(const query::block_row& row, const std::string& asked_by) const {
     const grouping& by = groupings[*grouping_];
     const auto with_key = [&](std::uint64_t key) -> const memory_band* {
@@ -329,17 +327,17 @@ class memory_over_time_view final : public view {
 
   // --- the chart ----------------------------------------------------------------------------------------------------
 
-  void draw_chart(const view_context& with, const analysis::report& all, const analysis::memory_peak& of, ImVec2 size) {
+  void draw_chart(const view_context& with, const metrics::report& all, const metrics::memory_peak& of, ImVec2 size) {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
     menu_.draw_opened(with);
     const bool shapes = !shapes_.pieces.empty();
-    const query::time_range visible = with.state.active()->visible;
+    const time_range visible = with.state.active()->visible;
     const double highest = std::max(
         {bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0, reserved_.highest(of.device, visible)});
     if (highest <= 0) return;
-    const float flags = with.px(small_text) + with.px(4);  // Above the chart: the peak and failures.
+    const float flags = with.px(small_text) + with.px(4);  // space for the marks above the chart
     const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags}, visible,
                                            highest, format::value_unit::bytes);
     if (!at.fits(with)) return;
@@ -369,18 +367,17 @@ class memory_over_time_view final : public view {
     }
   }
 
-  /// The blocks of a band at a moment.
-  [[nodiscard]] blocks_filter blocks_of(const memory_band& band, const analysis::memory_peak& of,
-                                        query::time_ns time) const {
+  /// A filter for the blocks of a band that are live at a moment.
+  [[nodiscard]] blocks_filter blocks_of(const memory_band& band, const metrics::memory_peak& of, time_ns time) const {
     const grouping& by = groupings[*grouping_];
     blocks_filter made;
-    made.range = query::time_range{time, time + 1};
+    made.range = time_range{time, time + 1};
     made.layer = of.layer;
     made.device = of.device;
     made.kind = of.kind;
     made.group_words = band.label;
     if (by.category) {
-      made.category = static_cast<analysis::category>(band.key - 1);
+      made.category = static_cast<index::category>(band.key - 1);
     } else if (!by.by) {
       made.layer = static_cast<trace::layer>(band.key - 1);
     } else if (band.key != key_of_others) {
@@ -393,15 +390,16 @@ class memory_over_time_view final : public view {
     return made;
   }
 
-  /// Chooses a band, and limits the list of blocks to its blocks at a moment; chosen again, it is let go.
-  void choose(const view_context& with, const memory_band* band, const analysis::memory_peak& of, query::time_ns time) {
+  /// Highlights a band, and limits the list of blocks to those of the band at a moment. Choosing the same band again
+  /// clears both.
+  void choose(const view_context& with, const memory_band* band, const metrics::memory_peak& of, time_ns time) {
     const bool shows = ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
     if (band == nullptr || (chosen_ == band->key && !shows)) return chosen_.reset();
     chosen_ = band->key;
     with.commands.invoke(shows ? "blocks.show" : "blocks.filter", blocks_of(*band, of, time));
   }
 
-  /// The selected range and the chosen moment.
+  /// Draws the selected range and the chosen moment.
   static void draw_range(const view_context& with, const time_chart& at) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     if (const auto& range = with.state.range())
@@ -411,12 +409,12 @@ class memory_over_time_view final : public view {
       list.AddLineV(std::floor(at.x_of(*moment)), at.area.min.y, at.area.max.y, with.colours.accent, with.px(1.5F));
   }
 
-  void hit_band(const view_context& with, const time_chart& at, const analysis::memory_peak& of) {
+  void hit_band(const view_context& with, const time_chart& at, const metrics::memory_peak& of) {
     const memory_band* const hit = band_at(at, bands_, ImGui::GetMousePos());
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-      const query::time_ns time = hovered_part_ ? bands_.moment_of(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
+      const time_ns time = hovered_part_ ? bands_.moment_of(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
       choose(with, hit, of, time);
-      with.commands.invoke("moment.set", query::time_range{time, time});
+      with.commands.invoke("moment.set", time_range{time, time});
     }
     if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit, of);
     if (!hovered_part_ || !begin_tip(with)) return;
@@ -428,15 +426,16 @@ class memory_over_time_view final : public view {
       ImGui::TextUnformatted((format_bytes(bytes) + ", " + format_share(total > 0 ? bytes / total : 0)).c_str());
     }
     ImGui::TextDisabled(
-        "%s", ("all " + format_bytes(total) + " at " + format_moment(bands_.moment_of(*hovered_part_))).c_str());
+        "%s", ("total " + format_bytes(total) + " at " + format_moment(bands_.moment_of(*hovered_part_))).c_str());
     reserved_.tell(with, of.device, bands_.moment_of(*hovered_part_));
-    if (hit != nullptr) ImGui::TextDisabled("Click: Blocks lists its blocks. Double-click: show them.");
+    if (hit != nullptr) ImGui::TextDisabled("Click to list its blocks in Blocks. Double-click to show that panel.");
     end_tip();
   }
 
-  /// The menu of a band at the part under the mouse; null: of all memory there.
-  void open_menu(const memory_band* band, const analysis::memory_peak& of) {
-    const query::time_ns time = bands_.moment_of(*hovered_part_);
+  /// Opens the menu of a band, for the part under the mouse. If `band` is null, the menu is about all memory in that
+  /// part.
+  void open_menu(const memory_band* band, const metrics::memory_peak& of) {
+    const time_ns time = bands_.moment_of(*hovered_part_);
     row_target target;
     target.blocks = band != nullptr ? blocks_of(*band, of, time) : blocks_filter{.range = {{time, time + 1}}};
     const double bytes = band != nullptr ? band->bytes[*hovered_part_] : bands_.total(*hovered_part_);
@@ -446,11 +445,11 @@ class memory_over_time_view final : public view {
 
   void hit_block(const view_context& with, const time_chart& at) {
     const shaped_block* const hit = block_at(at, shapes_, ImGui::GetMousePos());
-    const query::time_ns time = at.time_at(ImGui::GetMousePos().x);
+    const time_ns time = at.time_at(ImGui::GetMousePos().x);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
       if (hit != nullptr) with.commands.invoke("selection.set", block_of(with, hit->block));
       chosen_ = hit == nullptr ? std::nullopt : std::optional(hit->group);
-      with.commands.invoke("moment.set", query::time_range{time, time});
+      with.commands.invoke("moment.set", time_range{time, time});
     }
     if (hit == nullptr) return;
     hovered_block_ = hit->block;
@@ -461,35 +460,36 @@ class memory_over_time_view final : public view {
                  format_bytes(hit->bytes) + "\t" + format_moment(hit->born) + "\t" +
                      (hit->died != INT64_MAX ? format_moment(hit->died) : std::string("never")));
     }
-    const auto told = details_.ask(*with.state.active()->engine, {trace::event_id::none, hit->block});
+    const auto reported = details_.ask(*with.state.active()->engine, {trace::event_id::none, hit->block});
     if (!begin_tip(with)) return;
     ImGui::TextUnformatted(format_bytes(hit->bytes).c_str());
     const bool ends = hit->died != INT64_MAX;
     const float wide = with.px(80);
     tip_field(with, "allocated", format_moment(hit->born), wide);
     tip_field(with, "freed", ends ? format_moment(hit->died) : std::string("never"), wide);
-    if (ends) tip_field(with, "lives for", format_time(hit->died - hit->born), wide);
+    if (ends) tip_field(with, "lifetime", format_time(hit->died - hit->born), wide);
     const auto band = std::find_if(bands_.bands.begin(), bands_.bands.end(),
                                    [&](const memory_band& each) { return each.key == hit->group; });
     if (band != bands_.bands.end()) tip_field(with, "group", band->label, wide);
-    // The answer may still be about the block that was under the mouse before.
-    if (told.complete && told.value != nullptr && !told.value->stack.empty()) {
+    // The result may still be about the block that was under the mouse before.
+    if (reported.complete && reported.value != nullptr && !reported.value->stack.empty()) {
       ImGui::Separator();
       const std::size_t most = 16;
       std::vector<symbols::frame_line> stack(
-          told.value->stack.begin(),
-          told.value->stack.begin() + static_cast<std::ptrdiff_t>(std::min(most, told.value->stack.size())));
+          reported.value->stack.begin(),
+          reported.value->stack.begin() + static_cast<std::ptrdiff_t>(std::min(most, reported.value->stack.size())));
       stack_lines(with, stack);
-      if (told.value->stack.size() > most)
-        ImGui::TextDisabled("and %s", format_some(told.value->stack.size() - most, "line").c_str());
+      if (reported.value->stack.size() > most)
+        ImGui::TextDisabled("and %s", format_some(reported.value->stack.size() - most, "line").c_str());
     }
     end_tip();
   }
 
   // --- the list -----------------------------------------------------------------------------------------------------
 
-  /// The part of which the list tells: under the mouse, at the chosen moment, or the highest that is shown.
-  [[nodiscard]] std::size_t told_part(const view_context& with, bool& at_highest) const {
+  /// The part that the list describes: the part under the mouse; otherwise that of the chosen moment; otherwise the
+  /// highest visible part.
+  [[nodiscard]] std::size_t reported_part(const view_context& with, bool& at_highest) const {
     at_highest = false;
     if (hovered_part_ && *hovered_part_ < bands_.parts()) return *hovered_part_;
     if (const auto& moment = with.state.moment())
@@ -498,21 +498,21 @@ class memory_over_time_view final : public view {
     return bands_.highest_part;
   }
 
-  void draw_list(const view_context& with, const analysis::memory_peak& of) {
+  void draw_list(const view_context& with, const metrics::memory_peak& of) {
     if (bands_.parts() == 0) return;
     bool at_highest = false;
-    const std::size_t part = told_part(with, at_highest);
+    const std::size_t part = reported_part(with, at_highest);
     const double total = bands_.total(part);
     heading(with, format_bytes(total) + (at_highest ? ", the highest shown" : ""));
     ImGui::TextDisabled("%s", ("at " + format_moment(bands_.moment_of(part))).c_str());
-    const query::time_ns time = bands_.moment_of(part);
+    const time_ns time = bands_.moment_of(part);
     reserved_.tell(with, of.device, time);
     const auto chosen = std::find_if(bands_.bands.begin(), bands_.bands.end(),
                                      [&](const memory_band& each) { return chosen_ == each.key; });
     if (chosen != bands_.bands.end() && link(with, "Show its blocks"))
       with.commands.invoke("blocks.show", blocks_of(*chosen, of, time));
-    if (!begin_figures("bands", {groupings[*grouping_].title + 3, "bytes", "share"})) return;
-    // As they lie over one another.
+    if (!begin_metrics("bands", {groupings[*grouping_].title + 3, "bytes", "share"})) return;
+    // List the bands in the order in which they are stacked.
     const auto band_of_row = [&](std::size_t row) -> const memory_band& {
       return *(bands_.bands.rbegin() + static_cast<std::ptrdiff_t>(row));
     };
@@ -538,31 +538,31 @@ class memory_over_time_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    if (bands_.nested) remark(with, "Each layer holds the next: they are not added up.");
+    if (bands_.nested) remark(with, "Each layer contains the next, so they are not added up.");
     if (shapes_.too_many)
-      remark(with, "Too much moves here to draw each block. Zoom in.");
+      remark(with, "Too many changes here to draw each block. Zoom in.");
     else if (shapes_.pieces.empty() && !bands_.nested)
-      remark(with, "Zoom in to see each block as a shape of its own.");
+      remark(with, "Zoom in to see each block as its own shape.");
   }
 
-  screen_slot<query::report_question> report_;
-  screen_slot<query::tracks_question> tracks_;
-  screen_slot<query::series_question> series_;
-  screen_slot<query::memory_groups_question> groups_;
-  screen_slot<query::memory_groups_question> count_;  ///< Tells how many blocks there are.
-  screen_slot<query::blocks_question> blocks_;
-  screen_slot<query::details_question> details_;  ///< Of the block under the mouse.
+  screen_slot<query::report_query> report_;
+  screen_slot<query::tracks_query> tracks_;
+  screen_slot<query::series_query> series_;
+  screen_slot<query::memory_groups_query> groups_;
+  screen_slot<query::memory_groups_query> count_;  ///< Used only for the number of blocks.
+  screen_slot<query::blocks_query> blocks_;
+  screen_slot<query::details_query> details_;  ///< Details of the block under the mouse.
   reserved_curves reserved_;
-  std::optional<std::size_t> memory_;    ///< In `report::peaks`.
-  std::optional<std::size_t> grouping_;  ///< In `groupings`.
+  std::optional<std::size_t> memory_;    ///< Index into `report::peaks`.
+  std::optional<std::size_t> grouping_;  ///< Index into `groupings`.
   std::shared_ptr<const query::series> shown_series_;
   std::shared_ptr<const query::memory_groups> shown_groups_;
   std::shared_ptr<const query::block_table> shown_blocks_;
   memory_bands bands_;
-  block_shapes shapes_;  ///< Without pieces: bands are drawn.
+  block_shapes shapes_;  ///< Has no pieces if bands are drawn instead.
   band_colours colours_;
-  std::optional<std::uint64_t> chosen_;      ///< The key of the band that stands out.
-  std::optional<std::size_t> hovered_part_;  ///< In the last frame.
+  std::optional<std::uint64_t> chosen_;      ///< The key of the highlighted band.
+  std::optional<std::size_t> hovered_part_;  ///< The part that was under the mouse in the last frame.
   trace::block_id hovered_block_{};
   row_menu menu_;
 };

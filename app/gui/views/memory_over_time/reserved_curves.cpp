@@ -36,7 +36,8 @@ void reserved_curves::draw_choice(const view_context& with, trace::device_id dev
     draw_policies(with, device);
     ImGui::EndCombo();
   } else if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) {
-    ImGui::SetTooltip("What PyTorch's allocator would have reserved under other settings,\nas lines over the chart.");
+    ImGui::SetTooltip(
+        "Memory that PyTorch's allocator would have reserved under other settings,\nas lines over the chart.");
   }
   progress_line(with, !replay_->replaying() || !any(), replay_->progress());
 }
@@ -51,14 +52,14 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
   }
   const auto& all = replay_->shown();
   if (all != nullptr && all->too_many)
-    return ImGui::TextDisabled("Too many blocks to replay here. `sluice whatif` replays recordings of any size.");
+    return ImGui::TextDisabled(
+        "Too many blocks to replay in the window. `sluice whatif` replays recordings of any size.");
   const query::replayed_allocator* of = nullptr;
   if (all != nullptr)
     for (const query::replayed_allocator& each : all->allocators)
       if (each.device == device && (of == nullptr || each.policies.size() > of->policies.size())) of = &each;
   if (of == nullptr)
-    return ImGui::TextDisabled("%s",
-                               replay_->replaying() ? "Replaying..." : "No allocations of PyTorch on this device.");
+    return ImGui::TextDisabled("%s", replay_->replaying() ? "Replaying..." : "No PyTorch allocations on this device.");
   if (ImGui::Selectable("none", !any(), ImGuiSelectableFlags_NoAutoClosePopups)) chosen_.clear();
   for (std::size_t i = 0; i < of->policies.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
@@ -66,10 +67,10 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
     if (check_box(with, "##on", &on)) with.commands.invoke("memory_over_time.what_if", of->policies[i].policy);
     ImGui::SameLine();
     swatch(with, policy_colour(i, with.colours));
-    const replay::replay_figures& figures = of->policies[i].figures;
+    const replay::replay_metrics& metrics = of->policies[i].metrics;
     const std::string peak =
-        figures.failures > 0 ? std::string("out of memory") : "peak " + format_bytes(figures.peak_reserved);
-    ImGui::TextUnformatted(of->policies[i].policy.c_str());
+        metrics.failures > 0 ? std::string("out of memory") : "peak " + format_bytes(metrics.peak_reserved);
+    ImGui::TextUnformatted(setting_name(of->policies[i].policy).c_str());
     ImGui::SameLine(0, with.px(12));
     ImGui::TextDisabled("%s", peak.c_str());
     ImGui::PopID();
@@ -77,7 +78,7 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
   if (replay_->replaying()) ImGui::TextDisabled("Replaying...");
 }
 
-double reserved_curves::highest(trace::device_id device, query::time_range range) const {
+double reserved_curves::highest(trace::device_id device, time_range range) const {
   double most = 0;
   for_each(device, [&](const auto& /*allocator*/, const query::replayed_policy& policy, std::size_t) {
     const query::what_if_curves& all = *replay_->shown();
@@ -92,13 +93,13 @@ double reserved_curves::highest(trace::device_id device, query::time_range range
 
 void reserved_curves::draw(const view_context& with, const time_chart& at, trace::device_id device) const {
   for_each(device, [&](const auto& /*allocator*/, const query::replayed_policy& policy, std::size_t i) {
-    // Bands have these colours too: the background keeps lines and bands apart.
+    // Bands may have the same colours, so draw an outline in the background colour that separates the lines from them.
     draw_reserved(at, *replay_->shown(), policy, with.colours.background, with.px(4));
     draw_reserved(at, *replay_->shown(), policy, policy_colour(i, with.colours), with.px(2));
   });
 }
 
-void reserved_curves::tell(const view_context& with, trace::device_id device, query::time_ns time) const {
+void reserved_curves::tell(const view_context& with, trace::device_id device, time_ns time) const {
   if (!any() || replay_->shown() == nullptr) return;
   const auto part = replayed_part_at(*replay_->shown(), time);
   if (!part) return;
@@ -112,7 +113,8 @@ void reserved_curves::tell(const view_context& with, trace::device_id device, qu
              ImGui::TextUnformatted(format_bytes(policy.reserved[*part]).c_str());
              ImGui::SameLine(0, with.px(8));
              const bool several = replay_->shown()->allocators.size() > 1;
-             ImGui::TextUnformatted((several ? policy.policy + ", " + allocator.label : policy.policy).c_str());
+             const std::string name = setting_name(policy.policy);
+             ImGui::TextUnformatted((several ? name + ", " + allocator.label : name).c_str());
            });
 }
 

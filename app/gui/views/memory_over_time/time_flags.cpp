@@ -7,19 +7,19 @@
 
 namespace sluice::gui {
 
-void go_to_moment(const view_context& with, const analysis::report& all, query::time_ns time) {
+void go_to_moment(const view_context& with, const metrics::report& all, time_ns time) {
   with.commands.invoke("timeline.go_to", shown_range({time, time}, all.whole.active, all.steps));
-  with.commands.invoke("moment.set", query::time_range{time, time});
+  with.commands.invoke("moment.set", time_range{time, time});
 }
 
-bool draw_flags(const view_context& with, const time_chart& at, const analysis::report& all,
-                const analysis::memory_peak& of, bool hovered) {
+bool draw_flags(const view_context& with, const time_chart& at, const metrics::report& all,
+                const metrics::memory_peak& of, bool hovered) {
   const float text = with.px(small_text);
   const float side = with.px(4);
   bool on_flag = false;
-  float free = -1e9F;  // Labels do not cover one another.
+  float free = -1e9F;  // Labels start at or right of this position, so that they do not cover one another.
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  const auto flag = [&](query::time_ns time, const std::string& label, ImU32 colour) {
+  const auto flag = [&](time_ns time, const std::string& label, ImU32 colour) {
     const float x = std::floor(at.x_of(time));
     if (x < at.area.min.x || x > at.area.max.x) return false;
     const float y = at.area.min.y;
@@ -43,7 +43,7 @@ bool draw_flags(const view_context& with, const time_chart& at, const analysis::
     return ImGui::IsMouseClicked(ImGuiMouseButton_Left);
   };
   if (flag(of.time, "peak " + format_bytes(of.bytes), with.colours.text)) go_to_moment(with, all, of.time);
-  for (const analysis::failed_allocation& each : all.failures) {
+  for (const metrics::failed_allocation& each : all.failures) {
     if (each.device != of.device) continue;
     if (!flag(each.time, "failed: " + format_bytes(each.bytes), with.colours.failure)) continue;
     go_to_moment(with, all, each.time);

@@ -2,15 +2,15 @@
 
 #include "app/gui/views/panel_parts.hpp"
 
-/// What is marked above a chart of memory over time.
+/// The marks above a chart of memory over time.
 namespace sluice::gui {
 
-/// Shows a moment on the timeline and makes it the chosen one.
-void go_to_moment(const view_context& with, const analysis::report& all, query::time_ns time);
+/// Shows a moment in the timeline, and selects it.
+void go_to_moment(const view_context& with, const metrics::report& all, time_ns time);
 
-/// Marks the peak `of`, and the allocations that failed on its device, above and in `at`; a click on a mark goes there.
-/// Returns true if the mouse is on a mark. `hovered`: the mouse is on the chart or above it.
-bool draw_flags(const view_context& with, const time_chart& at, const analysis::report& all,
-                const analysis::memory_peak& of, bool hovered);
+/// Marks the peak `of`, and the failed allocations of its device, in the chart `at` and above it. Clicking a mark goes
+/// to that moment. Returns true if the mouse is on a mark. `hovered`: the mouse is on the chart or above it.
+bool draw_flags(const view_context& with, const time_chart& at, const metrics::report& all,
+                const metrics::memory_peak& of, bool hovered);
 
 }  // namespace sluice::gui

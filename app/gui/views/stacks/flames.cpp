@@ -4,7 +4,7 @@
 
 namespace sluice::gui {
 
-std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom, analysis::stack_weight by,
+std::vector<flame> lay_out(const metrics::stack_tree& tree, std::uint32_t zoom, metrics::stack_weight by,
                            double pixels) {
   std::vector<flame> placed;
   if (zoom >= tree.nodes.size()) return placed;
@@ -12,14 +12,14 @@ std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom,
   if (!(whole > 0)) return placed;
   const double least = 0.5 / std::max(pixels, 1.0);
   placed.push_back({zoom, 0, 0, 1});
-  // Row by row: lay out the children of each placed node.
+  // Lay out the children of each placed node, row by row.
   for (std::size_t at = 0; at < placed.size(); ++at) {
     const flame of = placed[at];
     double begin = of.begin;
     for (std::uint32_t child = of.node + 1; child < tree.nodes[of.node].end; child = tree.nodes[child].end) {
-      // Sums may have saturated; limit a child to its caller.
+      // Sums may have saturated, so a child must not extend beyond its caller.
       const double end = std::min(of.end, begin + static_cast<double>(weight_of(tree.nodes[child].all, by)) / whole);
-      if (end - begin < least) break;  // Children are sorted by weight.
+      if (end - begin < least) break;  // Children are sorted by weight, so the rest are narrower.
       placed.push_back({child, of.row + 1, begin, end});
       begin = end;
     }
@@ -27,7 +27,7 @@ std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom,
   return placed;
 }
 
-std::vector<flame> lay_out_below_root(const analysis::stack_tree& tree, std::uint32_t zoom, analysis::stack_weight by,
+std::vector<flame> lay_out_below_root(const metrics::stack_tree& tree, std::uint32_t zoom, metrics::stack_weight by,
                                       double pixels) {
   std::vector<flame> flames = lay_out(tree, zoom, by, pixels);
   if (zoom != 0 || flames.empty()) return flames;
@@ -43,7 +43,7 @@ std::uint32_t find_node(const query::stack_view& view, std::uint64_t id) {
   return found == view.ids.end() ? 0 : static_cast<std::uint32_t>(found - view.ids.begin());
 }
 
-double share_of(const query::stack_view& view, const std::vector<bool>& line_matches, analysis::stack_weight by) {
+double share_of(const query::stack_view& view, const std::vector<bool>& line_matches, metrics::stack_weight by) {
   const auto& nodes = view.tree.nodes;
   const auto whole = static_cast<double>(weight_of(nodes.front().all, by));
   double found = 0;

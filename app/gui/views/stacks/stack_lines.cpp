@@ -22,28 +22,28 @@ void tip(const view_context& with, const symbols::frame_line& line) {
 
 bool is_untrusted(const symbols::frame_line& line) { return line.missing.ends_with(symbols::untrusted_symbols); }
 
-/// What stands below the line: why its name is missing, or its source.
+/// The text below a stack line: why its name is missing, or its source text.
 std::string_view second_line(const symbols::frame_line& line) {
-  if (is_untrusted(line)) return {};  // Said once, below the stack.
+  if (is_untrusted(line)) return {};  // A note below the stack explains this once.
   if (!line.missing.empty()) return line.missing;
   return line.own ? std::string_view(line.source) : std::string_view();
 }
 
-constexpr float place_share = 0.55F;  ///< Of a line's width, at most, for the place.
+constexpr float place_share = 0.55F;  ///< Maximum share of a line's width that the place may take.
 
-/// How wide the lines are if nothing is shortened, for a tooltip; but not much wider than text of it.
+/// The width, for a tooltip, with which no line is shortened. Limited, so that the tooltip stays readable.
 float width_of_lines(const view_context& with, const std::vector<symbols::frame_line>& stack) {
   float most = with.px(120);
   for (const symbols::frame_line& line : stack) {
     const float name = ImGui::CalcTextSize(short_name(line).c_str()).x;
     const float place = ImGui::CalcTextSize(symbols::place_of(line).c_str()).x;
-    // Neither may take more than its part: see `one_line`.
+    // Neither name nor place may take more than its share: see `one_line`.
     most = std::max({most, name + place + with.px(12), place / place_share});
   }
   return std::min(most + with.px(12) + 1, std::min(with.px(640), ImGui::GetMainViewport()->WorkSize.x - with.px(40)));
 }
 
-/// Name on the left, place on the right of `width`; both are shortened if necessary.
+/// Draws the name on the left, and the place at the right end of `width`. Shortens both if necessary.
 void one_line(const view_context& with, const symbols::frame_line& line, float width, bool named) {
   const std::string place = symbols::place_of(line);
   const float indent = with.px(12);
@@ -59,7 +59,7 @@ void one_line(const view_context& with, const symbols::frame_line& line, float w
   ImGui::PushStyleColor(ImGuiCol_Text, line.own ? with.colours.text : with.colours.muted);
   clipped_text(short_name(line), room - place_width - with.px(12));
   ImGui::PopStyleColor();
-  ImGui::SameLine(indent + room - place_width);  // measured from the start of the group
+  ImGui::SameLine(indent + room - place_width);  // the offset is measured from the start of the group
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   clipped_text(place, place_width + 1);
   if (const std::string_view more = second_line(line); !more.empty()) {
@@ -113,8 +113,8 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
   ImGui::PopID();
   ImGui::PopStyleVar();
   if (rows == nullptr || std::none_of(stack.begin(), stack.end(), is_untrusted)) return;
-  remark(with, "Names that are missing are not looked up, for this recording was not made here by you.");
-  if (link(with, "Look for sources and symbols in...")) with.commands.invoke("file.sources_from");
+  remark(with, "Symbols are not resolved: this recording was made on another machine.");
+  if (link(with, "Add source folder...")) with.commands.invoke("file.sources_from");
 }
 
 std::string short_name(const symbols::frame_line& line) {

@@ -16,20 +16,20 @@
 namespace sluice::gui {
 namespace {
 
-using analysis::stack_figures;
-using analysis::stack_weight;
+using metrics::stack_metrics;
+using metrics::stack_weight;
 using query::stack_measure;
 using symbols::frame_line;
 
-constexpr float row_height = 20;                    // design pixels
-constexpr query::time_ns across_width = 1'000'000;  // total width in units of the renderer, which was made for times
+constexpr float row_height = 20;             // design pixels
+constexpr time_ns across_width = 1'000'000;  // total width in units of the renderer, which was designed for times
 
 struct measure_choice {
   stack_measure measure;
   const char* title;
 };
-constexpr std::array<measure_choice, 4> measures = {{{stack_measure::peak, "held at the peak"},
-                                                     {stack_measure::live, "held at the cursor"},
+constexpr std::array<measure_choice, 4> measures = {{{stack_measure::peak, "memory at peak"},
+                                                     {stack_measure::live, "memory at the cursor"},
                                                      {stack_measure::allocated, "allocated"},
                                                      {stack_measure::transferred, "copied"}}};
 struct weight_choice {
@@ -47,13 +47,13 @@ bool contains(std::string_view text, std::string_view wanted) {
   return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), same) != text.end();
 }
 
-/// A flame graph of the call stacks that hold, allocate or copy memory.
+/// Shows a flame graph of the call stacks that hold, allocate or copy memory.
 class stacks_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Stacks"; }
   [[nodiscard]] bool scrolls() const override { return false; }
   void reset() override {
-    question_ = {};
+    query_ = {};
     report_ = {};
     automatic_ = {};
     shown_ = nullptr;
@@ -67,20 +67,20 @@ class stacks_view final : public view {
     if (with.hovered_time) cursor_ = with.hovered_time;
     follow_selection(with);
     draw_controls(with);
-    const auto answer = question_.ask(*document_shown.engine, question(with, document_shown));
-    progress_line(with, answer.complete, answer.progress);
-    if (!answer) return;
-    if (draw_empty_state(with, *answer.value)) return;
-    if (answer.value != shown_) matches_.clear();
-    const bool changed = answer.value != shown_;
-    shown_ = answer.value;
+    const auto result = query_.ask(*document_shown.engine, query(with, document_shown));
+    progress_line(with, result.complete, result.progress);
+    if (!result) return;
+    if (draw_empty_state(with, *result.value)) return;
+    if (result.value != shown_) matches_.clear();
+    const bool changed = result.value != shown_;
+    shown_ = result.value;
     draw_path(with);
     draw_chart(with, changed);
   }
 
  private:
-  [[nodiscard]] query::stacks_question question(const view_context& with, const document& of) const {
-    query::stacks_question wanted;
+  [[nodiscard]] query::stacks_query query(const view_context& with, const document& of) const {
+    query::stacks_query wanted;
     wanted.range = with.state.range().value_or(of.span);
     wanted.measure = measure_;
     if (measure_ == stack_measure::live) wanted.at = cursor_.value_or(of.span.end);
@@ -90,7 +90,7 @@ class stacks_view final : public view {
       wanted.kind = choice_->kind;
     }
     wanted.weight = weight();
-    wanted.order = inverted_ ? analysis::stack_order::from_callee : analysis::stack_order::from_caller;
+    wanted.order = inverted_ ? metrics::stack_order::from_callee : metrics::stack_order::from_caller;
     wanted.fold = !libraries_;
     wanted.grouping = {grouped_, by_ ? by_ : automatic_.by};
     if (measure_ == stack_measure::transferred) wanted.layer.reset(), wanted.device.reset(), wanted.kind.reset();
@@ -102,7 +102,7 @@ class stacks_view final : public view {
     return of_copies && measure_ != stack_measure::transferred ? stack_weight::bytes : weight_;
   }
 
-  /// The zoomed frame is the window's selection, so that going back zooms out.
+  /// Zooms to the selected frame. The window's selection stores the zoomed frame, so that going back zooms out.
   void follow_selection(const view_context& with) {
     const selection& chosen = with.state.selected();
     if (chosen.kind == selection_kind::frame) zoom_ = chosen.id;
@@ -116,7 +116,7 @@ class stacks_view final : public view {
 
   // --- controls -----------------------------------------------------------------------------------------------------
 
-  /// Continues on the same line if there is space for `width`.
+  /// Draws the controls above the chart.
   void draw_controls(const view_context& with) {
     const auto selected = [](const auto& all, auto&& is) { return std::find_if(all.begin(), all.end(), is)->title; };
     ImGui::SetNextItemWidth(with.px(142));
@@ -137,22 +137,21 @@ class stacks_view final : public view {
     place_control(with.px(84), with.px(between_choices));
     check_box(with, "libraries", &libraries_);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-      ImGui::SetTooltip(
-          "Show the frames of libraries too. Without them, only the innermost frame of a stack may be one.");
+      ImGui::SetTooltip("Show library frames. Otherwise, only the innermost frame of a stack may be a library frame.");
     place_control(with.px(84), with.px(between_choices));
     check_box(with, "grouped", &grouped_);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-      ImGui::SetTooltip("Begin with who asked for the memory; the stacks follow below.");
+      ImGui::SetTooltip("Group by allocation site first; the stacks follow below.");
     if (grouped_) {
-      place_control(with.px(170));
-      ImGui::SetNextItemWidth(with.px(170));
+      place_control(with.px(190));
+      ImGui::SetNextItemWidth(with.px(190));
       automatic_ = grouping_of(with, report_.ask(*with.state.active()->engine, {}));
       attribution_combo(with, "##by", by_, automatic_);
     }
     place_control(with.px(84), with.px(between_choices));
     check_box(with, "inverted", &inverted_);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-      ImGui::SetTooltip("Start at the functions that asked, their callers below.");
+      ImGui::SetTooltip("Start with the allocating functions, with their callers below.");
     place_control(with.px(150), with.px(between_choices));
     ImGui::SetNextItemWidth(std::min(with.px(180), ImGui::GetContentRegionAvail().x));
     if (ImGui::InputTextWithHint("##search", "Function or file", &search_)) matches_.clear();
@@ -182,21 +181,21 @@ class stacks_view final : public view {
   }
 
   bool draw_empty_state(const view_context& with, const query::stack_view& found) const {
-    const stack_figures& all = found.tree.nodes.front().all;
+    const stack_metrics& all = found.tree.nodes.front().all;
     if (!found.recorded)
-      empty_state(with, icon::search, "This recording holds no stacks",
-                  "Record with call stacks (File, Record a program) to see which line holds the memory.");
+      empty_state(with, icon::search, "This recording has no call stacks",
+                  "Record with call stacks (File, Record a program) to see which lines hold the memory.");
     else if (all.count == 0)
       empty_state(with, icon::search, measure_ == stack_measure::transferred ? "Nothing was copied" : "No memory here",
                   with.state.range() ? "Nothing in the selected range." : "Nothing of this kind in the recording.");
     else if (found.without.count == all.count)
-      empty_state(with, icon::search, "None of this has a stack",
+      empty_state(with, icon::search, "No call stacks here",
                   measure_ == stack_measure::transferred
-                      ? "The calls that asked for these copies were recorded without one."
-                      : "These blocks were recorded without one. Choose other memory above.");
+                      ? "The calls that issued these copies were recorded without stacks."
+                      : "These blocks were recorded without stacks. Choose other memory above.");
     else if (weight() == stack_weight::alone && !found.kernels_known)
       empty_state(with, icon::search, "Kernels were not recorded",
-                  "Record with \"Timeline\" (File, Record a program) to see for which copies the device waited.");
+                  "Record with \"Timeline\" (File, Record a program) to see which copies the device waited for.");
     else if (weight_of(all, weight()) == 0)
       empty_state(with, icon::search, "The device never waited for a copy", "A kernel ran beside all of them.");
     else
@@ -206,7 +205,7 @@ class stacks_view final : public view {
 
   // --- the path to the zoomed frame ---------------------------------------------------------------------------------
 
-  [[nodiscard]] std::string figure(const stack_figures& of) const {
+  [[nodiscard]] std::string metric(const stack_metrics& of) const {
     switch (weight()) {
       case stack_weight::bytes:
         return format_bytes(of.bytes);
@@ -221,8 +220,8 @@ class stacks_view final : public view {
   }
 
   [[nodiscard]] std::string total() const {
-    const stack_figures& all = shown_->tree.nodes.front().all;
-    std::string text = figure(all);
+    const stack_metrics& all = shown_->tree.nodes.front().all;
+    std::string text = metric(all);
     if (measure_ == stack_measure::peak || measure_ == stack_measure::live)
       text += " at " + format_moment(shown_->time);
     if (weight() != stack_weight::count)
@@ -239,7 +238,7 @@ class stacks_view final : public view {
       ImGui::TextDisabled("%s", total().c_str());
     } else {
       if (link(with, total())) zoom_to(with, 0);
-      // If the path does not fit, its middle is left out: the frame itself and its nearest callers matter most.
+      // If the path does not fit, omit its middle: the frame itself and its nearest callers matter most.
       const float arrow = ImGui::CalcTextSize(icon::fold).x + with.px(12);
       const auto width = [&](std::uint32_t node) { return ImGui::CalcTextSize(short_name_of(node).c_str()).x + arrow; };
       float room = ImGui::GetContentRegionAvail().x - ImGui::GetItemRectSize().x - with.px(70);
@@ -275,7 +274,7 @@ class stacks_view final : public view {
     const std::array<entry, 4> entries = {{{own_python(with), "own Python", false},
                                            {own_native(with), "own native", false},
                                            {library(with), "libraries", false},
-                                           {with.colours.untracked, "not known", true}}};
+                                           {with.colours.untracked, "unknown", true}}};
     float width = 0;
     for (const entry& each : entries) width += ImGui::CalcTextSize(each.label).x + with.px(15 + 14);
     ImGui::SameLine(0, with.px(16));
@@ -379,7 +378,7 @@ class stacks_view final : public view {
       const float right = box.max.x - with.px(4);
       if (right - left < with.px(22)) continue;
       const std::uint32_t at = shown_->tree.nodes[each.node].line;
-      // The background is visible through hatching and dimming.
+      // Hatched and dimmed boxes let the background show through.
       const bool bright = !matches()[at] || is_unknown(shown_->lines[at]);
       const std::string label = label_of(each.node, right - left);
       const ImVec2 size = ImGui::CalcTextSize(label.c_str());
@@ -396,7 +395,7 @@ class stacks_view final : public view {
     const frame_line& line = shown_->lines[shown_->tree.nodes[node].line];
     std::string label = short_name_of(node);
     std::string more = line.file.empty() ? std::string() : "   " + symbols::place_of(line);
-    more += "   " + figure(shown_->tree.nodes[node].all);
+    more += "   " + metric(shown_->tree.nodes[node].all);
     return ImGui::CalcTextSize((label + more).c_str()).x < room ? label + more : label;
   }
 
@@ -415,13 +414,13 @@ class stacks_view final : public view {
   }
 
   void open_menu(std::uint32_t at) {
-    const analysis::stack_node& node = shown_->tree.nodes[at];
+    const metrics::stack_node& node = shown_->tree.nodes[at];
     row_target target;
     target.line = shown_->lines[node.line];
-    const std::string text = symbols::text_of(*target.line) + "\t" + figure(node.all);
+    const std::string text = symbols::text_of(*target.line) + "\t" + metric(node.all);
     menu_.open(target, symbols::name_of(*target.line), text,
                [this, id = shown_->ids[at], name = target.line->function](const view_context& with) {
-                 if (ImGui::MenuItem("Zoom to it")) zoom_to(with, id);
+                 if (ImGui::MenuItem("Zoom in")) zoom_to(with, id);
                  if (ImGui::MenuItem("Show all stacks", nullptr, false, zoom_ != 0)) zoom_to(with, 0);
                  if (!name.empty() && ImGui::MenuItem("Highlight this name")) {
                    search_ = name;
@@ -433,7 +432,7 @@ class stacks_view final : public view {
 
   void tip(const view_context& with, std::uint32_t at) const {
     if (!begin_tip(with)) return;
-    const analysis::stack_node& node = shown_->tree.nodes[at];
+    const metrics::stack_node& node = shown_->tree.nodes[at];
     const frame_line& line = shown_->lines[node.line];
     ImGui::PushTextWrapPos(with.px(520));
     ImGui::PushFont(with.fonts.bold, 0);
@@ -445,25 +444,25 @@ class stacks_view final : public view {
     if (!line.source.empty()) ImGui::TextUnformatted(line.source.c_str());
     ImGui::PopTextWrapPos();
     const float column = with.px(88);
-    const stack_figures& all = shown_->tree.nodes.front().all;
-    const auto share = [&](const stack_figures& part) {
+    const stack_metrics& all = shown_->tree.nodes.front().all;
+    const auto share = [&](const stack_metrics& part) {
       return format_share(static_cast<double>(weight_of(part, weight())) /
                           static_cast<double>(std::max<std::uint64_t>(1, weight_of(all, weight()))));
     };
-    tip_field(with, "share", share(node.all) + " of " + figure(all), column);
+    tip_field(with, "share", share(node.all) + " of " + metric(all), column);
     tip_field(with, "bytes", format_bytes(node.all.bytes), column);
     const bool copies = measure_ == stack_measure::transferred;
     tip_field(with, copies ? "transfers" : "blocks", format_count(node.all.count), column);
     if (copies) {
-      tip_field(with, "copied for", format_time(node.all.busy), column);
+      tip_field(with, "copy time", format_time(node.all.busy), column);
       if (shown_->kernels_known)
-        tip_field(with, "waited for", format_time(node.all.alone) + " while no kernel ran", column);
+        tip_field(with, "time waited", format_time(node.all.alone) + " while no kernel ran", column);
     }
-    if (node.own.count > 0 && node.own.count != node.all.count) tip_field(with, "itself", figure(node.own), column);
+    if (node.own.count > 0 && node.own.count != node.all.count) tip_field(with, "self", metric(node.own), column);
     end_tip();
   }
 
-  /// The inputs of the boxes on the GPU.
+  /// The inputs of the boxes on the GPU. When they change, the boxes are rebuilt.
   struct drawn_state {
     std::uint32_t zoom = 0;
     stack_weight weight = stack_weight::bytes;
@@ -474,7 +473,7 @@ class stacks_view final : public view {
     friend bool operator==(const drawn_state&, const drawn_state&) = default;
   };
 
-  screen_slot<query::stacks_question> question_;
+  screen_slot<query::stacks_query> query_;
   std::shared_ptr<const query::stack_view> shown_;
   stack_measure measure_ = stack_measure::peak;
   stack_weight weight_ = stack_weight::bytes;
@@ -482,13 +481,13 @@ class stacks_view final : public view {
   bool libraries_ = false;
   bool inverted_ = false;
   bool grouped_ = false;
-  std::optional<symbols::attribution> by_;  ///< For groups; none: `automatic_`.
+  std::optional<symbols::attribution> by_;  ///< The grouping by which groups are shown; none: `automatic_`.
   automatic_grouping automatic_;
-  screen_slot<query::report_question> report_;  ///< Asked while groups are shown.
+  screen_slot<query::report_query> report_;  ///< Used only while groups are shown.
   std::string search_;
-  std::optional<query::time_ns> cursor_;
+  std::optional<time_ns> cursor_;
   std::uint64_t zoom_ = 0;    ///< The id of the zoomed frame; 0: the whole tree.
-  std::uint32_t zoomed_ = 0;  ///< Its node.
+  std::uint32_t zoomed_ = 0;  ///< Index of the node with the id `zoom_`.
   std::vector<bool> matches_;
   std::vector<flame> flames_;
   std::uint32_t rows_ = 0;

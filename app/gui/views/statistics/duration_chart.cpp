@@ -18,8 +18,8 @@ using trace::row_type;
 
 struct timed_kind {
   row_type kind;
-  const char* all;   ///< "All kernels"
-  const char* noun;  ///< "kernel"
+  const char* all;   ///< For example, "All kernels".
+  const char* noun;  ///< For example, "kernel".
   query::slice_kind colour;
 };
 constexpr std::array<timed_kind, 7> kinds = {
@@ -46,7 +46,7 @@ constexpr float durations_height = 120;  // design pixels
 
 }  // namespace
 
-/// Where the bars are drawn: all have the same width, since the scale is logarithmic.
+/// The area in which the bars are drawn. All bars have the same width, because the scale is logarithmic.
 struct duration_chart::place {
   draw::rectangle area;
   const std::vector<duration_bar>& bars;
@@ -56,12 +56,12 @@ struct duration_chart::place {
     return area.min.x +
            area.width() * static_cast<float>(bar) / static_cast<float>(std::max<std::size_t>(bars.size(), 1));
   }
-  [[nodiscard]] float x_of(query::time_ns duration) const {
+  [[nodiscard]] float x_of(time_ns duration) const {
     const auto after = std::find_if(bars.begin(), bars.end(), [=](const duration_bar& b) { return duration < b.to; });
     if (after == bars.end()) return area.max.x;
     const auto bar = static_cast<std::size_t>(after - bars.begin());
-    const double share = static_cast<double>(std::max<query::time_ns>(duration - after->from, 0)) /
-                         static_cast<double>(std::max<query::time_ns>(after->to - after->from, 1));
+    const double share = static_cast<double>(std::max<time_ns>(duration - after->from, 0)) /
+                         static_cast<double>(std::max<time_ns>(after->to - after->from, 1));
     return left_of(bar) + static_cast<float>(share) * (left_of(bar + 1) - left_of(bar));
   }
   [[nodiscard]] std::optional<std::size_t> bar_at(float x) const {
@@ -73,25 +73,25 @@ struct duration_chart::place {
 
 void duration_chart::reset() { *this = {}; }
 
-void duration_chart::draw(const view_context& with, query::time_range range) {
+void duration_chart::draw(const view_context& with, time_range range) {
   hovered_ = false;
   follow_selection(with);
   take_step(with);
-  const auto answer = question_.ask(*with.state.active()->engine, {range, kind_, {}, like_, {}});
-  progress_line(with, answer.complete || answer.failure, answer.progress);
-  draw_choice(with, answer.failure ? nullptr : answer.value.get());
-  if (answer.failure) return remark(with, "The selected event has no duration. Choose a kind of event above.");
-  if (!answer) return;
-  const duration_histogram& all = *answer.value;
+  const auto result = query_.ask(*with.state.active()->engine, {range, kind_, {}, like_, {}});
+  progress_line(with, result.complete || result.failure, result.progress);
+  draw_choice(with, result.failure ? nullptr : result.value.get());
+  if (result.failure) return remark(with, "The selected event has no duration. Choose a kind of event above.");
+  if (!result) return;
+  const duration_histogram& all = *result.value;
   if (all.count == 0) {
-    if (answer.complete) remark(with, "None here.");
+    if (result.complete) remark(with, "None in this range.");
     return;
   }
   draw_words(with, all);
   draw_bars(with, all, range);
 }
 
-/// An event that is selected elsewhere is what the chart is about.
+/// If an event was selected elsewhere, shows the durations of events with its name.
 void duration_chart::follow_selection(const view_context& with) {
   const selection& chosen = with.state.selected();
   const std::uint64_t now = chosen.kind == selection_kind::event ? chosen.id : 0;
@@ -106,7 +106,7 @@ void duration_chart::follow_selection(const view_context& with) {
 void duration_chart::draw_choice(const view_context& with, const duration_histogram* shown) {
   std::string now = about(kind_).all;
   if (like_ != trace::event_id::none) {
-    now = "Like the selected event";
+    now = "Same name as the selected event";
     if (shown != nullptr && shown->name != trace::string_id::none) {
       now = short_name(with.text(shown->name));
     } else if (shown != nullptr && shown->kind == row_type::transfer) {
@@ -119,7 +119,7 @@ void duration_chart::draw_choice(const view_context& with, const duration_histog
   if (!ImGui::BeginCombo("##durations of", label_of(shortened(now, 80)).c_str())) return;
   const selection& chosen = with.state.selected();
   if (chosen.kind == selection_kind::event &&
-      ImGui::Selectable("Like the selected event", like_ == trace::event_id{chosen.id}))
+      ImGui::Selectable("Same name as the selected event", like_ == trace::event_id{chosen.id}))
     like_ = trace::event_id{chosen.id};
   for (const timed_kind& each : kinds)
     if (ImGui::Selectable(each.all, like_ == trace::event_id::none && each.kind == kind_)) {
@@ -132,14 +132,14 @@ void duration_chart::draw_choice(const view_context& with, const duration_histog
 }
 
 void duration_chart::draw_words(const view_context& with, const duration_histogram& all) const {
-  std::string words = some(all.count, about(all.kind)) + ", " + format_time(all.total) + " in all.  Shortest " +
+  std::string words = some(all.count, about(all.kind)) + ", " + format_time(all.total) + " in total.  Shortest " +
                       format_time(all.shortest) + ", median " + format_time(all.median) + ", 99 % within " +
                       format_time(all.percentile99) + ", longest " + format_time(all.longest) + ".";
-  if (all.unfinished > 0) words += "  " + format_count(all.unfinished) + " without an end are left out.";
+  if (all.unfinished > 0) words += "  " + format_count(all.unfinished) + "  without an end are excluded.";
   remark(with, words);
 }
 
-void duration_chart::draw_bars(const view_context& with, const duration_histogram& all, query::time_range range) {
+void duration_chart::draw_bars(const view_context& with, const duration_histogram& all, time_range range) {
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(durations_height));
   ImGui::InvisibleButton("##durations", size);
@@ -167,12 +167,12 @@ void duration_chart::draw_bars(const view_context& with, const duration_histogra
   if (hovered_) hit(with, all, at, range);
 }
 
-/// The scale below the bars: powers of ten. Above them: the median and the 99th percentile.
+/// Draws the scale below the bars (powers of ten), and the median and the 99th percentile above the bars.
 void duration_chart::draw_marks(const view_context& with, const duration_histogram& all, const place& at) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float text = with.px(small_text);
   float free = at.area.min.x;
-  const auto label = [&](query::time_ns duration) {
+  const auto label = [&](time_ns duration) {
     const std::string words = format_time(duration);
     const float wide = small_width(with, words);
     const float x = std::floor(at.x_of(duration));
@@ -182,9 +182,9 @@ void duration_chart::draw_marks(const view_context& with, const duration_histogr
     list.AddText(with.fonts.regular, text, {left, at.area.max.y + with.px(4)}, with.colours.muted, words.c_str());
     free = left + wide + with.px(8);
   };
-  const query::time_ns least = all.bars.front().from, most = all.bars.back().to;
+  const time_ns least = all.bars.front().from, most = all.bars.back().to;
   bool any = false;
-  for (query::time_ns power = 1; power <= most && power <= INT64_MAX / 10; power *= 10)
+  for (time_ns power = 1; power <= most && power <= INT64_MAX / 10; power *= 10)
     if (power >= least) label(power), any = true;
   if (!any) label(least), label(most);
   float taken = -1e9F;
@@ -200,8 +200,7 @@ void duration_chart::draw_marks(const view_context& with, const duration_histogr
   }
 }
 
-void duration_chart::hit(const view_context& with, const duration_histogram& all, const place& at,
-                         query::time_range range) {
+void duration_chart::hit(const view_context& with, const duration_histogram& all, const place& at, time_range range) {
   const auto which = at.bar_at(ImGui::GetMousePos().x);
   if (!which) return;
   const duration_bar& bar = all.bars[*which];
@@ -211,7 +210,8 @@ void duration_chart::hit(const view_context& with, const duration_histogram& all
     ImGui::TextUnformatted((some(bar.count, about(all.kind)) + ", " +
                             format_share(static_cast<double>(bar.count) / static_cast<double>(all.count)))
                                .c_str());
-    if (bar.count > 0) ImGui::TextDisabled("%s", again ? "Click: the next of these." : "Click: the longest of these.");
+    if (bar.count > 0)
+      ImGui::TextDisabled("%s", again ? "Click to select the next one." : "Click to select the longest one.");
     end_tip();
   }
   if (bar.count == 0 || !ImGui::IsMouseClicked(ImGuiMouseButton_Left) || step_) return;
@@ -221,19 +221,19 @@ void duration_chart::hit(const view_context& with, const duration_histogram& all
   }
   stepping_bar_->after = own_span_.begin;
   stepping_bar_->event = trace::event_id{own_};
-  step_ = query::durations_question{range, kind_, {}, like_, stepping_bar_};
+  step_ = query::durations_query{range, kind_, {}, like_, stepping_bar_};
 }
 
-/// Selects the event that the user stepped to, once it is known.
+/// Selects the event to which the user stepped, once it is known.
 void duration_chart::take_step(const view_context& with) {
   if (!step_) return;
-  const auto answer = step_question_.ask(*with.state.active()->engine, *step_);
-  if (!answer.complete && !answer.failure) return;
+  const auto result = step_query_.ask(*with.state.active()->engine, *step_);
+  if (!result.complete && !result.failure) return;
   step_.reset();
-  if (answer && answer->next) select(with, answer->next->event, answer->next->span);
+  if (result && result->next) select(with, result->next->event, result->next->span);
 }
 
-void duration_chart::select(const view_context& with, trace::event_id event, query::time_range span) {
+void duration_chart::select(const view_context& with, trace::event_id event, time_range span) {
   own_ = trace::raw(event);
   own_span_ = span;
   show_event(with, event);

@@ -5,17 +5,19 @@
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/view.hpp"
-#include "core/query/answers/panels/durations.hpp"
+#include "core/query/results/panels/durations.hpp"
 
 namespace sluice::gui {
 
-/// How long events take: a chart of the durations of all kernels, copies or calls, or of those that have the selected
-/// event's name. A click on a bar selects its longest event, further clicks step through the others.
+/// The distribution of durations, either of all kernels, copies or calls, or only of those that have the same name as
+/// the selected event. Clicking a bar selects the longest event in it; further clicks step through the other events of
+/// that bar.
 class duration_chart {
  public:
   void reset();
-  void draw(const view_context& with, query::time_range range);
-  /// True while the mouse is on the chart: the user steps through events, and the panel should stay in front.
+  void draw(const view_context& with, time_range range);
+  /// True while the mouse is over the chart. The user may then be stepping through events, so the panel should stay in
+  /// front.
   [[nodiscard]] bool hovered() const { return hovered_; }
   void not_drawn() { hovered_ = false; }
 
@@ -24,21 +26,23 @@ class duration_chart {
   void follow_selection(const view_context& with);
   void draw_choice(const view_context& with, const query::duration_histogram* shown);
   void draw_words(const view_context& with, const query::duration_histogram& all) const;
-  void draw_bars(const view_context& with, const query::duration_histogram& all, query::time_range range);
+  void draw_bars(const view_context& with, const query::duration_histogram& all, time_range range);
   void draw_marks(const view_context& with, const query::duration_histogram& all, const place& at) const;
-  void hit(const view_context& with, const query::duration_histogram& all, const place& at, query::time_range range);
+  void hit(const view_context& with, const query::duration_histogram& all, const place& at, time_range range);
   void take_step(const view_context& with);
-  void select(const view_context& with, trace::event_id event, query::time_range span);
+  void select(const view_context& with, trace::event_id event, time_range span);
 
-  screen_slot<query::durations_question> question_;
-  screen_slot<query::durations_question> step_question_;
+  screen_slot<query::durations_query> query_;
+  screen_slot<query::durations_query> step_query_;
   trace::row_type kind_ = trace::row_type::kernel;
-  trace::event_id like_{};                            ///< The event whose name is asked about; none: all of the kind.
-  std::uint64_t followed_ = 0;                        ///< The last selection that was looked at.
-  std::uint64_t own_ = 0;                             ///< The event that was selected here.
-  query::time_range own_span_;                        ///< Of that event.
+  trace::event_id like_{};                            ///< An event that has the name to show; none: show all events of
+                                                      ///< `kind_`.
+  std::uint64_t followed_ = 0;                        ///< Id of the last selected event that the chart has handled.
+  std::uint64_t own_ = 0;                             ///< Id of the last event that was selected in this chart.
+  time_range own_span_;                               ///< Time range of the event `own_`.
   std::optional<query::duration_step> stepping_bar_;  ///< The bar that was clicked last.
-  std::optional<query::durations_question> step_;     ///< Is being answered.
+  std::optional<query::durations_query> step_;        ///< The pending step to another event of a bar, until its query
+                                                      ///< has run.
   bool hovered_ = false;
 };
 

@@ -15,13 +15,13 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/figures/link_share.hpp"
+#include "core/metrics/link_share.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
 namespace {
 
-using analysis::range_statistics;
+using metrics::range_statistics;
 
 constexpr std::array<table_column, 4> memory_use_columns = {
     {{"layer, kind", "memory"}, {"peak", "peak_bytes"}, {"mean", "mean_bytes"}, {"at end", "bytes_at_end"}}};
@@ -41,10 +41,10 @@ std::string kind_text(trace::layer layer, trace::memory_kind kind) {
   return std::string(name_of(layer)) + ", " + std::string(name_of(kind));
 }
 
-/// With more devices, the panel shows one of them at first.
-constexpr std::size_t most_devices_at_once = 4;
+/// If there are more devices than this, the panel shows only one of them at first.
+constexpr std::size_t max_devices_at_once = 4;
 
-/// Devices of which there are figures, in order.
+/// The devices that have metrics, sorted.
 std::vector<trace::device_id> devices_in(const range_statistics& all) {
   std::set<trace::device_id> found;
   for (const auto& each : all.memory) found.insert(each.device);
@@ -55,10 +55,10 @@ std::vector<trace::device_id> devices_in(const range_statistics& all) {
   return {found.begin(), found.end()};
 }
 
-/// Leaves only what is of `device`, of the host, or of all devices together.
+/// Removes the metrics of devices other than `device`. Keeps those of the host and of all devices together.
 void keep_device(range_statistics& all, trace::device_id device) {
-  const auto keep = [&](auto& figures) {
-    std::erase_if(figures,
+  const auto keep = [&](auto& metrics) {
+    std::erase_if(metrics,
                   [&](const auto& each) { return each.device != trace::device_id::none && each.device != device; });
   };
   keep(all.memory);
@@ -71,16 +71,16 @@ std::string part_of(double bytes, std::uint64_t count, std::string_view noun) {
   return format_bytes(bytes) + " in " + format_some(count, noun);
 }
 
-/// Statistics of the selected range or of the whole recording, from the same functions as the report.
+/// Shows statistics of the selected range or of the whole recording. Computed by the same functions as the report.
 class statistics_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Statistics"; }
   [[nodiscard]] panel_place place() const override { return panel_place::right; }
   [[nodiscard]] topic tells_of() const override { return topic::range; }
-  /// While the user goes through events or steps here, details of each do not cover the panel.
+  /// True while the user steps through events or steps here, so that their details do not cover this panel.
   [[nodiscard]] bool offers_choices() const override { return durations_.hovered() || steps_.hovered(); }
   void reset() override {
-    question_ = {};
+    query_ = {};
     tracks_ = {};
     all_ = nullptr;
     devices_.clear();
@@ -92,19 +92,19 @@ class statistics_view final : public view {
   void add_commands(const command_home& home) override {
     const auto ready = [&state = home.state] { return state.ready(); };
     home.commands.add({.id = "statistics.per_step",
-                       .title = "Statistics of each step",
-                       .group = "Go",
+                       .title = "Statistics per step",
+                       .group = "Analyze",
                        .icon = icon::chart,
                        .run =
                            [this, &commands = home.commands](const argument& with) {
-                             if (const auto* figure = std::get_if<std::string>(&with)) steps_.choose(*figure);
+                             if (const auto* metric = std::get_if<std::string>(&with)) steps_.choose(*metric);
                              per_step_ = true;
                              commands.invoke("panel.focus.Statistics");
                            },
                        .enabled = ready});
     home.commands.add({.id = "statistics.durations",
-                       .title = "How long events take",
-                       .group = "Go",
+                       .title = "Event durations",
+                       .group = "Analyze",
                        .icon = icon::chart,
                        .run =
                            [this, &commands = home.commands](const argument&) {
@@ -134,7 +134,7 @@ class statistics_view final : public view {
                                  [](const query::track& each) { return each.kind == query::track_kind::steps; });
   }
 
-  void draw_durations(const view_context& with, query::time_range range) {
+  void draw_durations(const view_context& with, time_range range) {
     if (open_durations_) {
       ImGui::GetStateStorage()->SetInt(ImGui::GetID("###Durations"), 1);
       ImGui::SetScrollY(0);
@@ -145,12 +145,12 @@ class statistics_view final : public view {
 
   void draw_statistics(const view_context& with) {
     const document& shown = *with.state.active();
-    const query::time_range range = with.state.range().value_or(shown.span);
-    const auto answer = question_.ask(*shown.engine, {range});
-    progress_line(with, answer.complete, answer.progress);
+    const time_range range = with.state.range().value_or(shown.span);
+    const auto result = query_.ask(*shown.engine, {range});
+    progress_line(with, result.complete, result.progress);
     draw_range(with, range);
-    if (!answer) return;
-    if (answer.value != all_) take(answer.value);
+    if (!result) return;
+    if (result.value != all_) take(result.value);
     const range_statistics& all = shown_;
     if (all.lost_events > 0)
       ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.warning), "%s  %s lost here%s", icon::warning,
@@ -177,7 +177,7 @@ class statistics_view final : public view {
   void take(std::shared_ptr<const range_statistics> all) {
     all_ = std::move(all);
     devices_ = devices_in(*all_);
-    if (!device_ && devices_.size() > most_devices_at_once) device_ = devices_.front();
+    if (!device_ && devices_.size() > max_devices_at_once) device_ = devices_.front();
     shown_ = *all_;
     if (shows_one()) keep_device(shown_, *device_);
   }
@@ -204,23 +204,23 @@ class statistics_view final : public view {
     take(all_);
   }
 
-  /// True if the figures are those of one of several devices.
+  /// True if the panel shows one of several devices.
   [[nodiscard]] bool shows_one() const { return device_.value_or(trace::device_id::none) != trace::device_id::none; }
 
-  /// With the device that it is said of, if several are shown: "GPU 1, framework, device".
+  /// `text` with the device's name before it, if several devices are shown: "GPU 1, framework, device".
   [[nodiscard]] std::string on_device(const view_context& with, trace::device_id device,
                                       const std::string& text) const {
     if (devices_.size() < 2 || shows_one() || device == trace::device_id::none) return text;
     return device_words(with, device) + ", " + text;
   }
 
-  static void draw_range(const view_context& with, query::time_range range) {
+  static void draw_range(const view_context& with, time_range range) {
     heading(with, with.state.range() ? "Selected range" : "Whole recording");
     ImGui::TextDisabled(
         "%s",
         (format_moment(range.begin) + " to " + format_moment(range.end) + ",  " + format_time(range.length())).c_str());
     if (!with.state.range()) return;
-    command_button(with, "timeline.zoom_to_range", "Zoom to it");
+    command_button(with, "timeline.zoom_to_range", "Zoom to range");
     ImGui::SameLine();
     command_button(with, "selection.clear", "Clear");
   }
@@ -228,22 +228,22 @@ class statistics_view final : public view {
   void draw_memory(const view_context& with, const range_statistics& all) {
     if (all.memory.empty() && all.untracked.empty()) return;
     heading(with, "Memory use");
-    if (!begin_figures("memory", {"layer, kind", "peak", "mean", "at end"})) return;
+    if (!begin_metrics("memory", {"layer, kind", "peak", "mean", "at end"})) return;
     struct line {
       std::string name;
       ImU32 colour;
-      std::array<table_cell, 3> figures;
+      std::array<table_cell, 3> metrics;
       bool outlined = false;
     };
     std::vector<line> lines;
-    const auto figures_of = [](const auto& each) {
+    const auto metrics_of = [](const auto& each) {
       return std::array{table_cell::bytes(each.maximum), table_cell::bytes(each.mean), table_cell::bytes(each.at_end)};
     };
     for (const auto& each : all.memory)
       lines.push_back({on_device(with, each.device, kind_text(each.layer, each.kind)),
-                       with.colours.layers[static_cast<std::size_t>(each.layer)], figures_of(each)});
+                       with.colours.layers[static_cast<std::size_t>(each.layer)], metrics_of(each)});
     for (const auto& each : all.untracked) {
-      lines.push_back({on_device(with, each.device, "untracked"), with.colours.untracked, figures_of(each), true});
+      lines.push_back({on_device(with, each.device, "untracked"), with.colours.untracked, metrics_of(each), true});
       if (each.recorder > 0)
         lines.push_back({on_device(with, each.device, "profiler overhead"),
                          with.colours.recorder,
@@ -252,7 +252,7 @@ class statistics_view final : public view {
     table_content content{"Memory use", memory_use_columns, lines.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       to.push_back(table_cell::text(lines[row].name));
-      to.insert(to.end(), lines[row].figures.begin(), lines[row].figures.end());
+      to.insert(to.end(), lines[row].metrics.begin(), lines[row].metrics.end());
     };
     for (std::size_t row = 0; row < lines.size(); ++row) {
       ImGui::PushID(static_cast<int>(row));
@@ -266,22 +266,22 @@ class statistics_view final : public view {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     const bool managed = std::any_of(all.memory.begin(), all.memory.end(),
                                      [](const auto& m) { return m.kind == trace::memory_kind::managed; });
-    ImGui::TextWrapped("Untracked, as sampled: CUDA contexts, modules, libraries, %sother processes.",
-                       managed ? "pages of managed memory that lie here, " : "");
+    ImGui::TextWrapped("Untracked (sampled): CUDA contexts, modules, libraries, %sother processes.",
+                       managed ? "pages of managed memory on this device," : "");
     ImGui::PopStyleColor();
   }
 
   void draw_allocations(const view_context& with, const range_statistics& all) {
-    const auto active = [](const analysis::memory_statistics& m) { return m.allocations + m.frees > 0; };
+    const auto active = [](const metrics::memory_statistics& m) { return m.allocations + m.frees > 0; };
     if (std::none_of(all.memory.begin(), all.memory.end(), active)) return;
     heading(with, "Allocations");
-    if (!begin_figures("allocations", {"layer, kind", "allocated", "freed"})) return;
-    std::vector<const analysis::memory_statistics*> shown;
+    if (!begin_metrics("allocations", {"layer, kind", "allocated", "freed"})) return;
+    std::vector<const metrics::memory_statistics*> shown;
     for (const auto& each : all.memory)
       if (active(each)) shown.push_back(&each);
     table_content content{"Allocations", allocation_columns, shown.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const analysis::memory_statistics& each = *shown[row];
+      const metrics::memory_statistics& each = *shown[row];
       to.push_back(table_cell::text(on_device(with, each.device, kind_text(each.layer, each.kind))));
       to.push_back(table_cell::words(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations),
                                      std::to_string(each.allocated_bytes)));
@@ -308,9 +308,9 @@ class statistics_view final : public view {
       swatch(with, with.colours.directions[static_cast<std::size_t>(each.direction)]);
       ImGui::TextUnformatted(on_device(with, each.device, std::string(name_of(each.direction))).c_str());
       ImGui::Indent(with.px(15));
-      field(with, "moved", part_of(each.bytes, each.count, "transfer"), column);
+      field(with, "copied", part_of(each.bytes, each.count, "transfer"), column);
       std::string mean = format_rate(each.mean_bandwidth);
-      if (const auto share = analysis::link_share(each.mean_bandwidth, each.link_peak))
+      if (const auto share = metrics::link_share(each.mean_bandwidth, each.link_peak))
         mean += ", " + format_share(*share) + " of " + format_rate(each.link_peak);
       field(with, "mean bandwidth", mean, column);
       field(with, "fastest transfer", format_rate(each.fastest_bandwidth), column);
@@ -328,12 +328,12 @@ class statistics_view final : public view {
   void draw_devices(const view_context& with, const range_statistics& all) {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
-    const query::time_ns length = std::max<query::time_ns>(all.active.length(), 1);
+    const time_ns length = std::max<time_ns>(all.active.length(), 1);
     for (const auto& each : all.devices) {
       const trace::device_row* row = tables.devices.find(each.device);
       const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       heading(with, on_device(with, each.device, std::string(name.empty() ? "Device" : name)));
-      const auto line = [&](const char* label, query::time_ns time, ImU32 colour) {
+      const auto line = [&](const char* label, time_ns time, ImU32 colour) {
         swatch(with, colour);
         std::string words = format_time(time);
         if (time <= length) words += ",  " + format_share(static_cast<double>(time) / static_cast<double>(length));
@@ -355,7 +355,7 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Pools");
-    if (!begin_figures("pools", {"pool", "reserved", "used", "occupancy"})) return;
+    if (!begin_metrics("pools", {"pool", "reserved", "used", "occupancy"})) return;
     table_content content{"Pools", pool_columns, all.pools.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const auto& each = all.pools[row];
@@ -369,18 +369,18 @@ class statistics_view final : public view {
     for (std::size_t row = 0; row < content.rows; ++row) rows_.draw_row(with, content, row);
     ImGui::EndTable();
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    ImGui::TextWrapped("Highest reserved and used; occupancy is mean used over mean reserved.");
+    ImGui::TextWrapped("Peak reserved and used; occupancy is mean used divided by mean reserved.");
     ImGui::PopStyleColor();
   }
 
-  void draw_names(const view_context& with, const char* title, const std::vector<analysis::named_time>& names,
+  void draw_names(const view_context& with, const char* title, const std::vector<metrics::named_time>& names,
                   std::uint64_t of) {
     if (names.empty()) return;
     std::string words = title;
     if (shows_one()) words += " (all devices)";
     if (of > names.size()) words += ", " + std::to_string(names.size()) + " of " + format_count(of);
     heading(with, words);
-    if (!begin_figures(title, {"name", "total", "count", "longest"})) return;
+    if (!begin_metrics(title, {"name", "total", "count", "longest"})) return;
     table_content content{title, name_columns, names.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const std::string_view full = with.text(names[row].name);
@@ -400,14 +400,14 @@ class statistics_view final : public view {
       if (rows_.begin_row(with, content, row)) show_event(with, names[row].longest_event);
       draw_name(with, names[row]);
       const std::vector<table_cell>& cells = rows_.cells(content, row);
-      for (std::size_t i = 1; i < cells.size(); ++i) figure_cell(cells[i].shown());
+      for (std::size_t i = 1; i < cells.size(); ++i) metric_cell(cells[i].shown());
       ImGui::PopID();
     }
     ImGui::EndTable();
   }
 
-  /// The name, in the row that is the last item: it leads to the longest event of this name.
-  static void draw_name(const view_context& with, const analysis::named_time& each) {
+  /// Draws the name in a row, which must be the last item, as a link to the longest event with this name.
+  static void draw_name(const view_context& with, const metrics::named_time& each) {
     const std::string_view full = with.text(each.name);
     const bool leads = each.longest_event != trace::event_id::none;
     const bool hovered = ImGui::IsItemHovered();
@@ -420,7 +420,7 @@ class statistics_view final : public view {
       ImGui::PushTextWrapPos(with.px(460));
       ImGui::TextUnformatted(full.data(), full.data() + std::min<std::size_t>(full.size(), 2000));
       ImGui::PopTextWrapPos();
-      const query::time_ns mean = each.count == 0 ? 0 : each.total / static_cast<query::time_ns>(each.count);
+      const time_ns mean = each.count == 0 ? 0 : each.total / static_cast<time_ns>(each.count);
       tip_field(with, "mean", format_time(mean), with.px(60));
       end_tip();
     }
@@ -431,7 +431,7 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Host threads");
-    if (!begin_figures("threads", {"thread", "calls", "in calls", "waiting"})) return;
+    if (!begin_metrics("threads", {"thread", "calls", "in calls", "waiting"})) return;
     table_content content{"Host threads", thread_columns, all.threads.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const auto& each = all.threads[row];
@@ -454,17 +454,18 @@ class statistics_view final : public view {
               with.px(80));
   }
 
-  screen_slot<query::statistics_question> question_;
-  std::shared_ptr<const range_statistics> all_;  ///< The answer of which `shown_` is a part.
+  screen_slot<query::statistics_query> query_;
+  std::shared_ptr<const range_statistics> all_;  ///< The complete result, of which `shown_` is a part.
   range_statistics shown_;
-  std::vector<trace::device_id> devices_;   ///< Of `all_`.
-  std::optional<trace::device_id> device_;  ///< Whose figures are shown; `none`: all devices, as the user chose.
+  std::vector<trace::device_id> devices_;   ///< The devices in `all_`.
+  std::optional<trace::device_id> device_;  ///< The device to show. `none`: the user chose all devices; null: not
+                                            ///< chosen yet.
   row_menu rows_;
-  screen_slot<query::tracks_question> tracks_;  ///< Tell whether there are steps.
+  screen_slot<query::tracks_query> tracks_;  ///< Used to find out whether there are steps.
   duration_chart durations_;
   step_table steps_;
   bool per_step_ = false;
-  bool open_durations_ = false;  ///< In the next frame.
+  bool open_durations_ = false;  ///< Unfold the section with durations in the next frame.
 };
 
 }  // namespace

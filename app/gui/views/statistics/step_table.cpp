@@ -13,79 +13,79 @@
 namespace sluice::gui {
 namespace {
 
-using query::figure_unit;
-using query::step_figure;
+using query::metric_unit;
+using query::step_metric;
 using query::step_statistics;
 
 constexpr float step_chart_height = 150;  // design pixels
-constexpr float least_table = 120;
+constexpr float min_table = 120;
 
-format::value_unit axis_unit(figure_unit unit) {
+format::value_unit axis_unit(metric_unit unit) {
   switch (unit) {
-    case figure_unit::bytes:
+    case metric_unit::bytes:
       return format::value_unit::bytes;
-    case figure_unit::time:
+    case metric_unit::time:
       return format::value_unit::nanoseconds;
-    case figure_unit::rate:
+    case metric_unit::rate:
       return format::value_unit::rate;
-    case figure_unit::count:
+    case metric_unit::count:
       break;
   }
   return format::value_unit::none;
 }
 
-std::string amount(const step_figure& of, double value) {
+std::string amount(const step_metric& of, double value) {
   if (std::isnan(value)) return "-";
   switch (of.unit) {
-    case figure_unit::bytes:
+    case metric_unit::bytes:
       return format_bytes(value);
-    case figure_unit::time:
-      return format_time(static_cast<query::time_ns>(value));
-    case figure_unit::rate:
+    case metric_unit::time:
+      return format_time(static_cast<time_ns>(value));
+    case metric_unit::rate:
       return format_rate(value);
-    case figure_unit::count:
+    case metric_unit::count:
       break;
   }
   return format_count(static_cast<std::uint64_t>(value));
 }
 
-/// "+12 %" of the median, or nothing.
-std::string against_median(const step_figure& of, double value) {
+/// The relative difference from the median, such as "+12 %"; empty if there is none.
+std::string against_median(const step_metric& of, double value) {
   if (std::isnan(value) || of.median == 0 || value == of.median) return {};
   const double share = value / of.median - 1;
   const std::string words = format_share(std::fabs(share));
   return words.starts_with('<') ? words : (share > 0 ? "+" : "-") + words;
 }
 
-bool is_outlier(const step_figure& of, std::size_t step) {
+bool is_outlier(const step_metric& of, std::size_t step) {
   return std::binary_search(of.outliers.begin(), of.outliers.end(), static_cast<std::uint32_t>(step));
 }
 
-/// As `amount`; the figure's unit is a column of its own in CSV.
-table_cell cell_of(const step_figure& of, double value) {
+/// Formats a value in the unit of its metric. CSV has a separate column for the unit.
+table_cell cell_of(const step_metric& of, double value) {
   if (std::isnan(value)) return table_cell::none();
   switch (of.unit) {
-    case figure_unit::bytes:
+    case metric_unit::bytes:
       return table_cell::bytes(value);
-    case figure_unit::time:
-      return table_cell::duration(static_cast<query::time_ns>(value));
-    case figure_unit::rate:
+    case metric_unit::time:
+      return table_cell::duration(static_cast<time_ns>(value));
+    case metric_unit::rate:
       return table_cell::rate(value);
-    case figure_unit::count:
+    case metric_unit::count:
       break;
   }
   return table_cell::count(static_cast<std::uint64_t>(value));
 }
 
-const char* unit_name(figure_unit unit) {
+const char* unit_name(metric_unit unit) {
   switch (unit) {
-    case figure_unit::bytes:
+    case metric_unit::bytes:
       return "bytes";
-    case figure_unit::time:
+    case metric_unit::time:
       return "ns";
-    case figure_unit::rate:
+    case metric_unit::rate:
       return "bytes_per_second";
-    case figure_unit::count:
+    case metric_unit::count:
       break;
   }
   return "count";
@@ -100,7 +100,7 @@ constexpr std::array<table_column, 8> step_columns = {{{"step", "step"},
                                                        {nullptr, "outlier"},
                                                        {nullptr, "begin_ns"}}};
 
-bool is_selected(const view_context& with, const analysis::step& step) { return with.state.range() == step.span; }
+bool is_selected(const view_context& with, const index::step& step) { return with.state.range() == step.span; }
 
 }  // namespace
 
@@ -108,21 +108,20 @@ void step_table::reset() { *this = {}; }
 
 void step_table::draw(const view_context& with) {
   hovered_ = false;
-  const auto answer = question_.ask(*with.state.active()->engine, {process_});
-  progress_line(with, answer.complete || answer.failure, answer.progress);
-  if (answer.failure) return remark(with, "The steps could not be measured: " + answer.failure->message);
-  if (!answer) return ImGui::TextDisabled("Measuring each step...");
-  const step_statistics& all = *answer.value;
-  const step_figure* const of = shown_of(all);
+  const auto result = query_.ask(*with.state.active()->engine, {process_});
+  progress_line(with, result.complete || result.failure, result.progress);
+  if (result.failure) return remark(with, "The steps could not be computed: " + result.failure->message);
+  if (!result) return ImGui::TextDisabled("Measuring each step...");
+  const step_statistics& all = *result.value;
+  const step_metric* const of = shown_of(all);
   if (of == nullptr) {
-    if (answer.complete) empty_state(with, icon::chart, "No steps", "The recording does not say where steps begin.");
+    if (result.complete) empty_state(with, icon::chart, "No steps", "The recording does not mark where steps begin.");
     return;
   }
   draw_choices(with, all);
   std::string words = format_some(all.step_count, "step");
-  if (all.source == analysis::step_source::pattern) words += " (inferred)";
-  if (all.step_count > all.steps.size())
-    words += ", of which the first " + format_count(all.steps.size()) + " are shown";
+  if (all.source == index::step_source::pattern) words += " (inferred)";
+  if (all.step_count > all.steps.size()) words += ", only the first " + format_count(all.steps.size()) + " are shown";
   words += ".  Median " + amount(*of, of->median) + ", " + format_some(of->outliers.size(), "outlier") + ".";
   remark(with, words);
   glossary_tip(with, "outlier");
@@ -135,15 +134,15 @@ void step_table::draw(const view_context& with) {
   draw_rows(with, all, *of);
 }
 
-const step_figure* step_table::shown_of(const step_statistics& all) const {
-  const auto found = std::find_if(all.figures.begin(), all.figures.end(),
-                                  [this](const step_figure& each) { return each.label == label_; });
-  if (found != all.figures.end()) return &*found;
-  return all.figures.empty() ? nullptr : &all.figures.front();
+const step_metric* step_table::shown_of(const step_statistics& all) const {
+  const auto found = std::find_if(all.metrics.begin(), all.metrics.end(),
+                                  [this](const step_metric& each) { return each.label == label_; });
+  if (found != all.metrics.end()) return &*found;
+  return all.metrics.empty() ? nullptr : &all.metrics.front();
 }
 
 void step_table::draw_choices(const view_context& with, const step_statistics& all) {
-  const step_figure& now = *shown_of(all);
+  const step_metric& now = *shown_of(all);
   if (all.processes.size() > 1) {
     ImGui::SetNextItemWidth(std::min(with.px(200), ImGui::GetContentRegionAvail().x));
     const auto shown = std::find_if(all.processes.begin(), all.processes.end(),
@@ -166,8 +165,8 @@ void step_table::draw_choices(const view_context& with, const step_statistics& a
   ImGui::SetNextItemWidth(-FLT_MIN);
   ImGui::InputTextWithHint("##filter", "Find a statistic", &filter_);
   const std::string wanted = lower_case(filter_);
-  for (std::size_t i = 0; i < all.figures.size(); ++i) {
-    const step_figure& each = all.figures[i];
+  for (std::size_t i = 0; i < all.metrics.size(); ++i) {
+    const step_metric& each = all.metrics[i];
     if (lower_case(each.label).find(wanted) == std::string::npos) continue;
     ImGui::PushID(static_cast<int>(i));
     if (ImGui::Selectable(label_of(each.label).c_str(), &each == &now)) label_ = each.label;
@@ -180,7 +179,7 @@ void step_table::draw_choices(const view_context& with, const step_statistics& a
   ImGui::EndCombo();
 }
 
-void step_table::draw_chart(const view_context& with, const step_statistics& all, const step_figure& of) {
+void step_table::draw_chart(const view_context& with, const step_statistics& all, const step_metric& of) {
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(step_chart_height));
   ImGui::InvisibleButton("##steps", size);
@@ -189,11 +188,11 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
   hovered_ = hovered_ || over;
   double highest = 0;
   for (const double value : of.values) highest = std::isnan(value) ? highest : std::max(highest, value);
-  const auto count = static_cast<query::time_ns>(std::max<std::size_t>(all.steps.size(), 1));
+  const auto count = static_cast<time_ns>(std::max<std::size_t>(all.steps.size(), 1));
   const time_chart at = begin_value_chart(with, corner, size, {0, count}, highest, axis_unit(of.unit));
   if (!at.fits(with)) return;
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  // Where several steps share a pixel, the highest is drawn, and outliers before others.
+  // Where several steps share a pixel, draw the highest of them, but prefer outliers.
   float drawn_to = at.area.min.x;
   double most = 0;
   bool outlier = false, selected = false;
@@ -201,7 +200,7 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
     if (!std::isnan(of.values[i])) most = std::max(most, of.values[i]);
     outlier = outlier || is_outlier(of, i);
     selected = selected || is_selected(with, all.steps[i]);
-    const float right = std::floor(at.x_of(static_cast<query::time_ns>(i + 1)));
+    const float right = std::floor(at.x_of(static_cast<time_ns>(i + 1)));
     if (right < drawn_to + 1 && i + 1 < of.values.size()) continue;
     const float gap = right - drawn_to > with.px(4) ? 1.0F : 0.0F;
     const ImU32 colour = selected  ? with.colours.accent
@@ -215,10 +214,10 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
   }
   const float median = std::floor(at.y_of(of.median));
   list.AddLineH(at.area.min.x, at.area.max.x, median, with.colours.muted);
-  // Numbers of steps below: as many as there is room for.
+  // Draw as many step numbers below the bars as fit.
   float free = at.area.min.x;
   for (std::size_t i = 0; i < all.steps.size(); ++i) {
-    const float x = at.x_of(static_cast<query::time_ns>(i));
+    const float x = at.x_of(static_cast<time_ns>(i));
     if (x < free) continue;
     const std::string number = std::to_string(all.steps[i].number);
     const float wide = small_width(with, number);
@@ -228,8 +227,7 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
     free = x + std::max(wide + with.px(12), with.px(60));
   }
   if (!over || !at.area.contains(ImGui::GetMousePos())) return;
-  const auto step =
-      static_cast<std::size_t>(std::clamp<query::time_ns>(at.time_at(ImGui::GetMousePos().x), 0, count - 1));
+  const auto step = static_cast<std::size_t>(std::clamp<time_ns>(at.time_at(ImGui::GetMousePos().x), 0, count - 1));
   if (step >= of.values.size()) return;
   if (begin_tip(with)) {
     ImGui::TextUnformatted(("Step " + std::to_string(all.steps[step].number)).c_str());
@@ -240,20 +238,20 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to(with, all.steps[step]);
 }
 
-void step_table::draw_rows(const view_context& with, const step_statistics& all, const step_figure& of) {
-  const float height = std::max(ImGui::GetContentRegionAvail().y, with.px(least_table));
+void step_table::draw_rows(const view_context& with, const step_statistics& all, const step_metric& of) {
+  const float height = std::max(ImGui::GetContentRegionAvail().y, with.px(min_table));
   const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
-  const bool times = &of == &all.figures.front() && of.label == "duration";
+  const bool times = &of == &all.metrics.front() && of.label == "duration";
   const int columns = times ? 3 : 4;
   if (!ImGui::BeginTable("steps", columns, flags, {0, height})) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("step", ImGuiTableColumnFlags_WidthStretch);
-  for (int i = 1; i < columns; ++i) ImGui::TableSetupColumn("figure", ImGuiTableColumnFlags_WidthFixed);
+  for (int i = 1; i < columns; ++i) ImGui::TableSetupColumn("metric", ImGuiTableColumnFlags_WidthFixed);
   if (times) {
-    figure_heads({"step", "duration", "of median"});
+    metric_heads({"step", "duration", "of median"});
   } else {
-    figure_heads({"step", "duration", "value", "of median"});
+    metric_heads({"step", "duration", "value", "of median"});
   }
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(only_outliers_ ? of.outliers.size() : of.values.size()));
@@ -286,7 +284,7 @@ void step_table::draw_rows(const view_context& with, const step_statistics& all,
       draw_row(with, content, at, all.steps[step_of(at)], is_outlier(of, step_of(at)), times);
     }
   hovered_ = hovered_ || ImGui::IsWindowHovered();
-  // Who looks at the last steps of a live recording sees the next ones as they come.
+  // If the last step of a live recording is visible, scroll to new steps as they arrive.
   const bool more = content.rows > rows_drawn_;
   if (more && rows_drawn_ > 0 && with.state.active()->live && at_end_) ImGui::SetScrollHereY(1);
   if (!more) at_end_ = ImGui::GetScrollY() >= ImGui::GetScrollMaxY();
@@ -295,18 +293,18 @@ void step_table::draw_rows(const view_context& with, const step_statistics& all,
 }
 
 void step_table::draw_row(const view_context& with, const table_content& content, std::size_t row,
-                          const analysis::step& step, bool stands_out, bool times) {
+                          const index::step& step, bool stands_out, bool times) {
   ImGui::PushID(static_cast<int>(step.number));
   if (rows_.begin_row(with, content, row, is_selected(with, step))) go_to(with, step);
   if (stands_out) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
   const std::vector<table_cell>& cells = rows_.cells(content, row);
   first_cell(cells[0].shown());
-  for (std::size_t i = times ? 2 : 1; i < 4; ++i) figure_cell(cells[i].shown());
+  for (std::size_t i = times ? 2 : 1; i < 4; ++i) metric_cell(cells[i].shown());
   if (stands_out) ImGui::PopStyleColor();
   ImGui::PopID();
 }
 
-void step_table::go_to(const view_context& with, const analysis::step& step) {
+void step_table::go_to(const view_context& with, const index::step& step) {
   if (step.span.length() <= 0) return;
   with.commands.invoke("selection.range", step.span);
   show_range(with, step.span);

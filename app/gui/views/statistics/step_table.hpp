@@ -6,39 +6,39 @@
 
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/row_menu.hpp"
-#include "core/query/answers/panels/step_statistics.hpp"
+#include "core/query/results/panels/step_statistics.hpp"
 
 namespace sluice::gui {
 
-/// A statistic of each step: as bars over the steps, and as a table whose rows are the steps. Steps that stand out are
-/// marked; a click selects the step's time.
+/// A statistic of each step, as a bar chart and as a table with a row per step. Outliers are marked. Clicking a step
+/// selects its time range.
 class step_table {
  public:
   void reset();
   void draw(const view_context& with);
-  /// True while the mouse is on the chart or the table: the panel should stay in front.
+  /// True while the mouse is over the chart or the table, so that the panel should stay in front.
   [[nodiscard]] bool hovered() const { return hovered_; }
   void not_drawn() { hovered_ = false; }
-  /// Chooses the figure by its label, once it is there.
+  /// Chooses the metric with this label; takes effect once the metric is available.
   void choose(std::string label) { label_ = std::move(label); }
 
  private:
   void draw_choices(const view_context& with, const query::step_statistics& all);
-  void draw_chart(const view_context& with, const query::step_statistics& all, const query::step_figure& of);
-  void draw_rows(const view_context& with, const query::step_statistics& all, const query::step_figure& of);
-  void draw_row(const view_context& with, const table_content& content, std::size_t row, const analysis::step& step,
+  void draw_chart(const view_context& with, const query::step_statistics& all, const query::step_metric& of);
+  void draw_rows(const view_context& with, const query::step_statistics& all, const query::step_metric& of);
+  void draw_row(const view_context& with, const table_content& content, std::size_t row, const index::step& step,
                 bool stands_out, bool times);
-  static void go_to(const view_context& with, const analysis::step& step);
-  [[nodiscard]] const query::step_figure* shown_of(const query::step_statistics& all) const;
+  static void go_to(const view_context& with, const index::step& step);
+  [[nodiscard]] const query::step_metric* shown_of(const query::step_statistics& all) const;
 
-  screen_slot<query::step_statistics_question> question_;
-  trace::process_id process_{};  ///< None: the one with most steps.
-  std::string label_;            ///< Of the figure that is shown; empty: the first.
-  std::string filter_;           ///< Of the list of figures.
+  screen_slot<query::step_statistics_query> query_;
+  trace::process_id process_{};  ///< None: the process with the most steps.
+  std::string label_;            ///< Label of the metric to show; empty: the first metric.
+  std::string filter_;           ///< Filters the list of metrics.
   bool only_outliers_ = false;
   bool hovered_ = false;
-  std::size_t rows_drawn_ = 0;  ///< In the last frame.
-  bool at_end_ = false;         ///< The last row was in view.
+  std::size_t rows_drawn_ = 0;  ///< Number of rows drawn in the last frame.
+  bool at_end_ = false;         ///< The last row of the table was visible in the last frame.
   row_menu rows_;
 };
 

@@ -1,16 +1,15 @@
 #pragma once
 
 #include "app/gui/views/view.hpp"
-#include "core/figures/report.hpp"
+#include "core/metrics/report.hpp"
 
-/// The findings of a report as cards: first what following the advice saves, then what is wrong, the advice, and links
-/// to what the finding is about.
+/// The findings of a report as cards: what fixing the problem saves, the problem, the advice, and links to the data.
 namespace sluice::gui {
 
-/// At most this many warnings are drawn as open cards.
-inline constexpr std::size_t most_open_cards = 5;
+/// Maximum number of errors and warnings whose cards are drawn unfolded.
+inline constexpr std::size_t max_open_cards = 5;
 
-/// Draws errors and warnings, then the rest, folded, as "Also noticed".
-void draw_finding_cards(const view_context& with, const analysis::report& all);
+/// Draws errors and warnings; then draws the other findings, folded, under "Smaller findings".
+void draw_finding_cards(const view_context& with, const metrics::report& all);
 
 }  // namespace sluice::gui

@@ -14,18 +14,18 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/figures/link_share.hpp"
-#include "core/figures/waste/one_rank.hpp"
+#include "core/metrics/analyzers/one_rank.hpp"
+#include "core/metrics/link_share.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
 namespace {
 
-/// What the peak is split by: its categories, or `symbols::attribution`.
+/// How the memory at the peak is grouped: none: by category; otherwise by this attribution.
 using split = std::optional<symbols::attribution>;
 
 constexpr std::array<table_column, 4> held_columns = {
-    {{"size", "bytes"}, {"share", "share"}, {"what", "what"}, {"blocks", "blocks"}}};
+    {{"size", "bytes"}, {"share", "share"}, {"group", "what"}, {"blocks", "blocks"}}};
 constexpr std::array<table_column, 5> copying_columns = {
     {{"time", "time_ns"}, {"share", "share"}, {"line", "line"}, {nullptr, "bytes"}, {nullptr, "copies"}}};
 constexpr std::array<table_column, 5> unused_columns = {
@@ -35,64 +35,64 @@ double share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// The answers for the whole recording: what to change and what that saves, what held the peak, what copied, what was
-/// never used again, what was never freed. The same figures as in the report.
+/// A summary of the whole recording: findings and their savings, memory at the peak, transfers, idle memory, and
+/// unfreed memory. The metrics are those of the report.
 class summary_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Summary"; }
   [[nodiscard]] panel_place place() const override { return panel_place::right; }
   void reset() override {
-    question_ = {};
+    query_ = {};
     stacks_ = {};
     whole_ = nullptr;
     rank_.reset();
   }
 
   void draw(view_context& with) override {
-    const auto answer = question_.ask(*with.state.active()->engine, {});
-    progress_line(with, answer.complete, answer.progress);
-    if (!answer) return;
-    if (answer.value != whole_) take(with, answer.value);
-    draw_head(with, *answer.value);
-    draw_age(with, *answer.value);
+    const auto result = query_.ask(*with.state.active()->engine, {});
+    progress_line(with, result.complete, result.progress);
+    if (!result) return;
+    if (result.value != whole_) take(with, result.value);
+    draw_head(with, *result.value);
+    draw_age(with, *result.value);
     if (is_empty(shown_->whole) && shown_->findings.empty() && !with.state.active()->live) {
       heading(with, "Nothing was recorded");
       remark(with, nothing_recorded);
     } else {
       draw_finding_cards(with, *shown_);
     }
-    draw_rank_choice(with);  // It may show another rank from here on.
-    const analysis::report& all = *shown_;
-    draw_held(with, all, grouping_of(with, answer));
+    draw_rank_choice(with);  // The user may choose another rank with this.
+    const metrics::report& all = *shown_;
+    draw_held(with, all, grouping_of(with, result));
     draw_copies(with, all);
     draw_unused(with, all);
     draw_peaks(with, all);
     draw_steps(with, all);
     draw_unfreed(with, all);
-    draw_recording(with, *answer.value);
+    draw_recording(with, *result.value);
   }
 
  private:
-  /// Figures of a large recording that grows are of a moment a little ago.
-  static void draw_age(const view_context& with, const analysis::report& all) {
-    constexpr query::time_ns notable = 2'000'000'000;
+  /// Draws how far the metrics of a large growing recording lag behind.
+  static void draw_age(const view_context& with, const metrics::report& all) {
+    constexpr time_ns notable = 2'000'000'000;
     const document& shown = *with.state.active();
     if (!shown.live || all.span.end + notable >= shown.span.end) return;
-    remark(with, "These figures are of the first " + format_time(all.span.length()) + ". Newer ones are on their way.");
+    remark(with, "These metrics cover the first " + format_time(all.span.length()) + ". They are being updated.");
   }
 
-  /// Of a job of many ranks, all below the findings is of one of them.
-  void take(const view_context& with, std::shared_ptr<const analysis::report> whole) {
+  /// Sets the report to show. For a job with many ranks, everything below the findings is about one rank.
+  void take(const view_context& with, std::shared_ptr<const metrics::report> whole) {
     whole_ = std::move(whole);
     shown_ = whole_;
-    if (!rank_) rank_ = analysis::rank_to_show(*whole_);
+    if (!rank_) rank_ = metrics::rank_to_show(*whole_);
     if (rank_) {
-      auto kept = std::make_shared<analysis::report>(*whole_);
-      if (analysis::keep_rank(*kept, with.state.active()->engine->snapshot()->tables(), *rank_))
+      auto kept = std::make_shared<metrics::report>(*whole_);
+      if (metrics::keep_rank(*kept, with.state.active()->engine->snapshot()->tables(), *rank_))
         shown_ = std::move(kept);
     }
     std::set<trace::device_id> devices;
-    for (const analysis::memory_peak& each : shown_->peaks) devices.insert(each.device);
+    for (const metrics::memory_peak& each : shown_->peaks) devices.insert(each.device);
     devices.erase(trace::device_id::none);
     several_devices_ = devices.size() > 1;
   }
@@ -102,12 +102,12 @@ class summary_view final : public view {
     const auto words = [](std::int64_t rank) { return "Rank " + std::to_string(rank); };
     ImGui::Spacing();
     ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("Below, of %s:", format_some(whole_->waste.ranks.size(), "rank").c_str());
+    ImGui::TextDisabled("Details for one of %s:", format_some(whole_->waste.ranks.size(), "rank").c_str());
     ImGui::SameLine();
     ImGui::SetNextItemWidth(with.px(120));
     std::int64_t chosen = *rank_;
     if (ImGui::BeginCombo("##rank", words(*rank_).c_str(), ImGuiComboFlags_HeightLarge)) {
-      for (const analysis::rank_figures& each : whole_->waste.ranks)
+      for (const metrics::rank_metrics& each : whole_->waste.ranks)
         if (ImGui::Selectable(words(each.rank).c_str(), each.rank == *rank_)) chosen = each.rank;
       ImGui::EndCombo();
     }
@@ -118,19 +118,19 @@ class summary_view final : public view {
     take(with, whole_);
   }
 
-  /// "GPU 1, framework, device"; without the device if all is of one.
+  /// `text` with the device's name before it, if there are several devices: "GPU 1, framework, device".
   [[nodiscard]] std::string on_device(const view_context& with, trace::device_id device,
                                       const std::string& text) const {
     if (!several_devices_ || device == trace::device_id::none) return text;
     return device_words(with, device) + ", " + text;
   }
 
-  /// What was recorded, in a line or two.
-  static void draw_head(const view_context& with, const analysis::report& all) {
+  /// Draws one or two lines about the recorded program.
+  static void draw_head(const view_context& with, const metrics::report& all) {
     ImGui::PushTextWrapPos(0);
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     if (!all.processes.empty()) {
-      const analysis::process_figure& first = all.processes.front();
+      const metrics::process_metric& first = all.processes.front();
       std::string text = format::apart(first.command);
       if (all.processes.size() > 1) text += " and " + format_some(all.processes.size() - 1, "more process");
       ImGui::TextUnformatted(text.c_str());
@@ -138,7 +138,7 @@ class summary_view final : public view {
     for (const auto& each : all.processes)
       if (each.mode == trace::recording_mode::memory) {
         ImGui::TextUnformatted(
-            "Recorded in memory mode: no kernel times. To have them, record with \"Timeline\" (File, Record a "
+            "Recorded in memory mode, without kernel times. To include them, record with \"Timeline\" (File, Record a "
             "program).");
         break;
       }
@@ -150,18 +150,18 @@ class summary_view final : public view {
     ImGui::PopTextWrapPos();
   }
 
-  /// The blocks that are live at the peak.
-  static blocks_filter at_peak(const analysis::memory_peak& peak) {
+  /// A filter for the blocks that are live at the peak.
+  static blocks_filter at_peak(const metrics::memory_peak& peak) {
     blocks_filter filter;
     filter.layer = peak.layer;
-    filter.range = query::time_range{peak.time, peak.time + 1};
+    filter.range = time_range{peak.time, peak.time + 1};
     return filter;
   }
 
-  /// What holds the highest peak: by category, line, module.
-  void draw_held(const view_context& with, const analysis::report& all, const automatic_grouping& grouping) {
-    const analysis::memory_peak* peak = main_peak(all);
-    if (peak == nullptr || !section(with, "What holds the peak", true)) return;
+  /// Draws the memory at the highest peak, by category, line or module.
+  void draw_held(const view_context& with, const metrics::report& all, const automatic_grouping& grouping) {
+    const metrics::memory_peak* peak = main_peak(all);
+    if (peak == nullptr || !section(with, "Memory at peak", true)) return;
     ImGui::Text("%s in %s, %s layer, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
                 format_some(peak->blocks, "block").c_str(),
                 on_device(with, peak->device, std::string(name_of(peak->layer))).c_str());
@@ -174,19 +174,19 @@ class summary_view final : public view {
     draw_holders(with, *peak, grouping);
   }
 
-  static void show_peak(const view_context& with, const analysis::report& all, const analysis::memory_peak& peak) {
+  static void show_peak(const view_context& with, const metrics::report& all, const metrics::memory_peak& peak) {
     with.commands.invoke("timeline.go_to", shown_range({peak.time, peak.time}, all.whole.active, all.steps));
-    with.commands.invoke("moment.set", query::time_range{peak.time, peak.time});
+    with.commands.invoke("moment.set", time_range{peak.time, peak.time});
   }
 
-  /// A bar of all categories, then a line for each.
-  void draw_composition(const view_context& with, const analysis::memory_peak& peak,
-                        const analysis::peak_composition& of) {
+  /// Draws a bar of all categories, and below it a line for each category.
+  void draw_composition(const view_context& with, const metrics::memory_peak& peak,
+                        const metrics::peak_composition& of) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float width = ImGui::GetContentRegionAvail().x;
     const float height = with.px(12);
     std::uint64_t before = 0;
-    for (const analysis::category_share& share : of.shares) {
+    for (const metrics::category_share& share : of.shares) {
       const auto x_of = [&](std::uint64_t bytes) {
         return std::floor(at.x + width * static_cast<float>(share_of(bytes, of.bytes)));
       };
@@ -203,10 +203,10 @@ class summary_view final : public view {
     };
     table_content content{"Peak by category", held_columns, of.shares.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const analysis::category_share& share = of.shares[row];
+      const metrics::category_share& share = of.shares[row];
       to.push_back(table_cell::bytes(share.bytes));
       to.push_back(table_cell::share(share_of(share.bytes, of.bytes)));
-      to.push_back(table_cell::text(analysis::category_name(share.what)));
+      to.push_back(table_cell::text(index::category_name(share.what)));
       to.push_back(table_cell::words(format_some(share.blocks, "block"), std::to_string(share.blocks)));
     };
     content.target = [&](std::size_t row) {
@@ -215,10 +215,10 @@ class summary_view final : public view {
       return made;
     };
     for (std::size_t row = 0; row < of.shares.size(); ++row) {
-      const analysis::category_share& share = of.shares[row];
+      const metrics::category_share& share = of.shares[row];
       ImGui::PushID(static_cast<int>(row));
       const std::string text =
-          std::string(analysis::category_name(share.what)) + ", " + format_some(share.blocks, "block");
+          std::string(index::category_name(share.what)) + ", " + format_some(share.blocks, "block");
       if (amount_line(with, format_bytes(static_cast<double>(share.bytes)), share_of(share.bytes, of.bytes),
                       with.colours.categories[static_cast<std::size_t>(share.what)], text))
         with.commands.invoke("blocks.show", filter_of(row));
@@ -229,26 +229,26 @@ class summary_view final : public view {
     if (of.inferred()) ImGui::TextDisabled("Categories are inferred.");
   }
 
-  /// Who asked for it: by line, module, ... The same sums as the first level of the flame graph.
-  void draw_holders(const view_context& with, const analysis::memory_peak& peak, const automatic_grouping& automatic) {
-    query::stacks_question wanted;
+  /// Draws memory by line, module and so on. The sums are those of the first level of the flame graph.
+  void draw_holders(const view_context& with, const metrics::memory_peak& peak, const automatic_grouping& automatic) {
+    query::stacks_query wanted;
     wanted.range = with.state.active()->span;
     wanted.layer = peak.layer;
     wanted.device = peak.device;
     wanted.kind = peak.kind;
     wanted.grouping = {true, held_by_ ? held_by_ : automatic.by};
-    const auto answer = stacks_.ask(*with.state.active()->engine, wanted);
-    if (!answer || !answer->recorded) return;
+    const auto result = stacks_.ask(*with.state.active()->engine, wanted);
+    if (!result || !result->recorded) return;
     ImGui::SetNextItemWidth(std::min(with.px(200), ImGui::GetContentRegionAvail().x));
     attribution_combo(with, "##held_by", held_by_, automatic);
-    const std::vector<analysis::stack_node>& nodes = answer->tree.nodes;
+    const std::vector<metrics::stack_node>& nodes = result->tree.nodes;
     if (nodes.empty()) return;
     constexpr std::size_t most = 10;
-    std::vector<const analysis::stack_node*> holders;
+    std::vector<const metrics::stack_node*> holders;
     for (std::size_t at = 1; at < nodes.size() && holders.size() < most; at = nodes[at].end)
       holders.push_back(&nodes[at]);
     const auto line_of = [&](std::size_t row) -> const symbols::frame_line& {
-      return answer->lines[holders[row]->line];
+      return result->lines[holders[row]->line];
     };
     const auto filter_of = [&](std::size_t row) {
       blocks_filter filter = at_peak(peak);
@@ -272,7 +272,7 @@ class summary_view final : public view {
     std::uint64_t listed = 0;
     ImGui::PushID("holder");
     for (std::size_t row = 0; row < holders.size(); ++row) {
-      const analysis::stack_node& node = *holders[row];
+      const metrics::stack_node& node = *holders[row];
       ImGui::PushID(static_cast<int>(row));
       listed += node.all.bytes;
       const blocks_filter filter = filter_of(row);
@@ -285,42 +285,42 @@ class summary_view final : public view {
     }
     ImGui::PopID();
     if (nodes[0].all.bytes > listed)
-      ImGui::TextDisabled("%s by others", format_bytes(static_cast<double>(nodes[0].all.bytes - listed)).c_str());
+      ImGui::TextDisabled("%s in other groups", format_bytes(static_cast<double>(nodes[0].all.bytes - listed)).c_str());
     if (link(with, "All call stacks")) with.commands.invoke("panel.focus.Stacks");
   }
 
-  void draw_copies(const view_context& with, const analysis::report& all) {
+  void draw_copies(const view_context& with, const metrics::report& all) {
     if (all.copying.empty() && all.whole.transfers.empty()) return;
-    if (!section(with, "What copies", true)) return;
-    for (const analysis::transfer_statistics& way : all.whole.transfers) {
-      const auto share = analysis::link_share(way.mean_bandwidth, way.link_peak);
+    if (!section(with, "Transfers", true)) return;
+    for (const metrics::transfer_statistics& way : all.whole.transfers) {
+      const auto share = metrics::link_share(way.mean_bandwidth, way.link_peak);
       field(with, on_device(with, way.device, std::string(name_of(way.direction))),
             format_bytes(way.bytes) + " in " + format_some(way.count, "copy") + ", " + format_rate(way.mean_bandwidth) +
                 (share ? ", " + format_share(*share) + " of the link" : ""),
             with.px(110));
     }
     int number = 0;
-    for (const analysis::copying_lines& each : all.copying) {
+    for (const metrics::copying_lines& each : all.copying) {
       if (each.uses.empty()) continue;
       ImGui::TextDisabled("%s, time the GPU waited%s",
                           on_device(with, each.device, std::string(name_of(each.direction))).c_str(),
-                          each.kernels_known ? "" : " is not known: time copying");
-      const query::time_ns whole = each.kernels_known ? each.uses.total.alone : each.uses.total.busy;
-      const auto time_of = [&](const analysis::line_use& use) {
-        return each.kernels_known ? use.figures.alone : use.figures.busy;
+                          each.kernels_known ? "" : "  is unknown: showing copy time");
+      const time_ns whole = each.kernels_known ? each.uses.total.alone : each.uses.total.busy;
+      const auto time_of = [&](const metrics::line_use& use) {
+        return each.kernels_known ? use.metrics.alone : use.metrics.busy;
       };
-      const auto words_of = [](const analysis::line_use& use) {
-        return format_bytes(static_cast<double>(use.figures.bytes)) + " in " + format_some(use.figures.count, "copy") +
+      const auto words_of = [](const metrics::line_use& use) {
+        return format_bytes(static_cast<double>(use.metrics.bytes)) + " in " + format_some(use.metrics.count, "copy") +
                ",  " + symbols::place_and_name_of(use.line);
       };
-      table_content content{"What copies", copying_columns, each.uses.lines.size()};
+      table_content content{"Transfers", copying_columns, each.uses.lines.size()};
       content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-        const analysis::line_use& use = each.uses.lines[row];
+        const metrics::line_use& use = each.uses.lines[row];
         to.push_back(table_cell::duration(time_of(use)));
         to.push_back(table_cell::share(whole > 0 ? static_cast<double>(time_of(use)) / static_cast<double>(whole) : 0));
         to.push_back(table_cell::words(words_of(use), symbols::place_and_name_of(use.line)));
-        to.push_back(table_cell::bytes(use.figures.bytes));
-        to.push_back(table_cell::count(use.figures.count));
+        to.push_back(table_cell::bytes(use.metrics.bytes));
+        to.push_back(table_cell::count(use.metrics.count));
       };
       content.target = [&](std::size_t row) {
         row_target made;
@@ -329,9 +329,9 @@ class summary_view final : public view {
       };
       std::size_t row = 0;
       ImGui::PushID(number++);
-      for (const analysis::line_use& use : each.uses.lines) {
+      for (const metrics::line_use& use : each.uses.lines) {
         ImGui::PushID(static_cast<int>(row));
-        const query::time_ns time = time_of(use);
+        const time_ns time = time_of(use);
         const std::string text = words_of(use);
         if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
                         with.colours.directions[static_cast<std::size_t>(each.direction)], text))
@@ -343,22 +343,22 @@ class summary_view final : public view {
     }
   }
 
-  /// Memory held after its last use, by line.
-  void draw_unused(const view_context& with, const analysis::report& all) {
+  /// Draws the memory that has been idle since its last use, by line.
+  void draw_unused(const view_context& with, const metrics::report& all) {
     const bool any = std::any_of(all.unused.begin(), all.unused.end(), [](const auto& u) { return !u.groups.empty(); });
-    if (!any || !section(with, "What is never used again", false)) return;
+    if (!any || !section(with, "Idle since last use", false)) return;
     int number = 0;
-    for (const analysis::unused_memory& each : all.unused) {
+    for (const metrics::unused_memory& each : all.unused) {
       const std::string words = format_bytes(each.bytes_at_peak) + " of " + format_bytes(each.peak_bytes) +
                                 " at the peak, " + format_bytes(each.mean_bytes) + " on average";
       ImGui::TextDisabled("%s", on_device(with, each.device, words).c_str());
-      const auto where_of = [&](const analysis::unused_group& group) {
+      const auto where_of = [&](const metrics::unused_group& group) {
         return group.stack != trace::stack_id::none ? symbols::place_and_name_of(group.line)
                                                     : std::string(with.text(group.name));
       };
-      table_content content{"Never used again", unused_columns, each.groups.size()};
+      table_content content{"Idle since last use", unused_columns, each.groups.size()};
       content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-        const analysis::unused_group& group = each.groups[row];
+        const metrics::unused_group& group = each.groups[row];
         to.push_back(table_cell::bytes(group.bytes_at_peak));
         to.push_back(table_cell::share(share_of(group.bytes_at_peak, each.peak_bytes)));
         to.push_back(table_cell::text(where_of(group)));
@@ -373,11 +373,11 @@ class summary_view final : public view {
       };
       std::size_t row = 0;
       ImGui::PushID(number++);
-      for (const analysis::unused_group& group : each.groups) {
+      for (const metrics::unused_group& group : each.groups) {
         ImGui::PushID(static_cast<int>(row));
         const std::string where = where_of(group);
         const std::string text =
-            where + ", " + format_some(group.blocks, "block") + ", at most for " + format_time(group.longest);
+            where + ", " + format_some(group.blocks, "block") + ", for up to " + format_time(group.longest);
         if (amount_line(with, format_bytes(group.bytes_at_peak), share_of(group.bytes_at_peak, each.peak_bytes),
                         with.colours.categories[static_cast<std::size_t>(group.what)], text)) {
           with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block,
@@ -391,7 +391,7 @@ class summary_view final : public view {
       if (each.never_touched > 0) {
         ImGui::PushID(number++);
         if (link(with, format_some(each.never_touched, "block") + " of " +
-                           format_bytes(static_cast<double>(each.never_touched_bytes)) + " never used at all")) {
+                           format_bytes(static_cast<double>(each.never_touched_bytes)) + "  never used")) {
           blocks_filter filter;
           filter.layer = each.layer;
           filter.only_unused = true;
@@ -402,11 +402,11 @@ class summary_view final : public view {
     }
   }
 
-  void draw_peaks(const view_context& with, const analysis::report& all) {
+  void draw_peaks(const view_context& with, const metrics::report& all) {
     if (all.peaks.empty() || !section(with, "Memory by layer", false)) return;
-    ImGui::TextDisabled("A layer's memory lies inside that of the layer below.");
+    ImGui::TextDisabled("Memory of a layer is part of the layer below it.");
     int number = 0;
-    for (const analysis::memory_peak& each : all.peaks) {
+    for (const metrics::memory_peak& each : all.peaks) {
       ImGui::PushID(number++);
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
       const std::string words = std::string(name_of(each.layer)) + ", " + std::string(name_of(each.kind));
@@ -415,16 +415,16 @@ class summary_view final : public view {
       ImGui::SameLine();
       if (link(with, "at " + format_moment(each.time))) show_peak(with, all, each);
       ImGui::Indent(with.px(15));
-      for (const analysis::holder& holder : each.holders) {
+      for (const metrics::holder& holder : each.holders) {
         const std::string_view name = with.text(holder.name);
         field(with, format_bytes(static_cast<double>(holder.bytes)),
-              std::string(name.empty() ? "no name" : name) + ", " + format_some(holder.blocks, "block"), with.px(90));
+              std::string(name.empty() ? "unnamed" : name) + ", " + format_some(holder.blocks, "block"), with.px(90));
       }
       if (each.other_bytes > 0) field(with, format_bytes(static_cast<double>(each.other_bytes)), "others", with.px(90));
       ImGui::Unindent(with.px(15));
       ImGui::PopID();
     }
-    for (const analysis::fragmentation_figure& each : all.fragmentation)
+    for (const metrics::fragmentation_metric& each : all.fragmentation)
       field(with, on_device(with, each.device, std::string(name_of(each.layer)) + " segments"),
             format_bytes(each.segment_bytes) + " in " + format_some(each.segments, "segment") + ", " +
                 format_bytes(each.free_bytes) + " free, largest hole " + format_bytes(each.largest_free) +
@@ -432,48 +432,48 @@ class summary_view final : public view {
             with.px(140));
   }
 
-  static void draw_steps(const view_context& with, const analysis::report& all) {
+  static void draw_steps(const view_context& with, const metrics::report& all) {
     const bool any = std::any_of(all.steps.begin(), all.steps.end(), [](const auto& of) { return !of.steps.empty(); });
     if (!any || !section(with, "Steps", false)) return;
     int number = 0;
-    for (const analysis::step_summary& of : all.steps) {
+    for (const metrics::step_summary& of : all.steps) {
       if (of.steps.empty()) continue;
       if (all.steps.size() > 1) ImGui::TextUnformatted(process_words(with, of.process).c_str());
-      if (of.source == analysis::step_source::pattern) ImGui::TextDisabled("Inferred from what repeats.");
+      if (of.source == index::step_source::pattern) ImGui::TextDisabled("Inferred from repeated work.");
       ImGui::PushID(number++);
       field(with, "steps", format_count(of.count) + ", " + format_time(of.median_duration) + " each (median)",
             with.px(110));
-      const analysis::step_figures& highest = of.steps[of.highest];
+      const metrics::step_metrics& highest = of.steps[of.highest];
       field(with, "highest peak", format_bytes(highest.peak) + " in step " + std::to_string(highest.number),
             with.px(110));
-      if (of.keeps_growing) field(with, "grows by", format_bytes(of.growth) + " a step", with.px(110));
-      if (link(with, "Show the highest")) {
+      if (of.keeps_growing) field(with, "grows by", format_bytes(of.growth) + "  per step", with.px(110));
+      if (link(with, "Show highest")) {
         with.commands.invoke("selection.mark", highest.span);
-        const query::time_ns air = highest.span.length() / 10 + 1;
-        with.commands.invoke("timeline.go_to", query::time_range{highest.span.begin - air, highest.span.end + air});
+        const time_ns air = highest.span.length() / 10 + 1;
+        with.commands.invoke("timeline.go_to", time_range{highest.span.begin - air, highest.span.end + air});
       }
       ImGui::PopID();
     }
   }
 
-  /// True if memory of a framework or a pool lies inside that of the driver.
-  static bool has_allocator(const analysis::report& all) {
-    return std::any_of(all.whole.memory.begin(), all.whole.memory.end(), [](const analysis::memory_statistics& each) {
+  /// True if a framework or pool allocates memory on top of the driver's.
+  static bool has_allocator(const metrics::report& all) {
+    return std::any_of(all.whole.memory.begin(), all.whole.memory.end(), [](const metrics::memory_statistics& each) {
       return each.layer == trace::layer::framework || each.layer == trace::layer::pool;
     });
   }
 
-  static void draw_unfreed(const view_context& with, const analysis::report& all) {
+  static void draw_unfreed(const view_context& with, const metrics::report& all) {
     if (all.unfreed.empty() || !section(with, "Never freed", false)) return;
     int number = 0;
-    for (const analysis::unfreed_group& each : all.unfreed) {
+    for (const metrics::unfreed_group& each : all.unfreed) {
       ImGui::Text("%s, %s:  %s in %s %s%s", name_of(each.layer).data(), name_of(each.kind).data(),
                   format_bytes(static_cast<double>(each.bytes)).c_str(), format_count(each.count).c_str(),
                   each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
       ImGui::Indent(with.px(15));
       if (each.layer == trace::layer::driver && has_allocator(all))
-        remark(with, "Allocators keep their segments until the program ends: this is no leak by itself.");
-      for (const analysis::unfreed_block& block : each.largest) {
+        remark(with, "Allocators keep their segments until the program ends: this is not a leak by itself.");
+      for (const metrics::unfreed_block& block : each.largest) {
         ImGui::PushID(number++);
         const std::string_view name = with.text(block.name);
         ImGui::TextDisabled("%s", format_bytes(static_cast<double>(block.bytes)).c_str());
@@ -500,7 +500,7 @@ class summary_view final : public view {
     }
   }
 
-  static void draw_recording(const view_context& with, const analysis::report& all) {
+  static void draw_recording(const view_context& with, const metrics::report& all) {
     if (!section(with, "Recording", false)) return;
     field(with, "length", format_time(all.span.length()), with.px(110));
     if (all.whole.active != all.span) field(with, "active time", format_time(all.whole.active.length()), with.px(110));
@@ -514,13 +514,13 @@ class summary_view final : public view {
             with.px(110));
   }
 
-  screen_slot<query::report_question> question_;
-  std::shared_ptr<const analysis::report> whole_;  ///< The answer that `shown_` was made of.
-  std::shared_ptr<const analysis::report> shown_;  ///< Of `rank_` alone, or `whole_`.
-  bool several_devices_ = false;                   ///< In `shown_`.
+  screen_slot<query::report_query> query_;
+  std::shared_ptr<const metrics::report> whole_;  ///< The complete result, from which `shown_` is made.
+  std::shared_ptr<const metrics::report> shown_;  ///< The report of `rank_` only; if no rank is chosen, `whole_`.
+  bool several_devices_ = false;                  ///< `shown_` contains several devices.
   std::optional<std::int64_t> rank_;
-  screen_slot<query::stacks_question> stacks_;
-  split held_by_;  ///< None: `grouping_of`.
+  screen_slot<query::stacks_query> stacks_;
+  split held_by_;  ///< None: the attribution of `grouping_of` applies.
   row_menu rows_;
 };
 

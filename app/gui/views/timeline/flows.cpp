@@ -15,16 +15,16 @@ std::optional<float> flow_lines::middle_of(std::uint64_t track, trace::event_id 
 void flow_lines::draw(const view_context& with, query::engine& from, const row_frame& where, ImDrawList& list) {
   drawn_.clear();
   const selection& chosen = with.state.selected();
-  query::details_question question;
+  query::details_query query;
   if (chosen.kind == selection_kind::event) {
-    question.event = static_cast<trace::event_id>(chosen.id);
+    query.event = static_cast<trace::event_id>(chosen.id);
   } else if (chosen.kind == selection_kind::block) {
-    question.block = static_cast<trace::block_id>(chosen.id);
+    query.block = static_cast<trace::block_id>(chosen.id);
   } else {
     return;
   }
-  const details about = selected_.ask(from, question);
-  // An answer that is not complete can be about the event selected before.
+  const details about = selected_.ask(from, query);
+  // An incomplete result may still be about the event that was selected before.
   if (!about || !about.complete) return;
   list.PushClipRect(where.area.min, where.area.max, true);
   std::size_t next = 0;
@@ -43,9 +43,9 @@ void flow_lines::connect(const view_context& with, const query::event_details& o
   const auto early_y = middle_of(early.track, early.event);
   const auto late_y = middle_of(late.track, late.event);
   if (!early_y || !late_y) return;
-  // A cause that has ended points from its end; one that still runs, from its begin. Far positions are cut off: they
-  // are outside the view anyway.
-  const auto x_of = [&](query::time_ns time) {
+  // A line starts at the end of its cause if the cause has ended by then, or otherwise at the start of the cause.
+  // Distant positions are clamped; they are outside the view anyway.
+  const auto x_of = [&](time_ns time) {
     return std::clamp(where.x_of(time), where.area.min.x - 10'000, where.area.max.x + 10'000);
   };
   const ImVec2 from(x_of(early.span.end <= late.span.begin ? early.span.end : early.span.begin), *early_y);
@@ -55,7 +55,7 @@ void flow_lines::connect(const view_context& with, const query::event_details& o
   const auto curve = [&](ImU32 colour, float width) {
     list.AddBezierCubic(from, {from.x + bend, from.y}, {to.x - bend, to.y}, to, colour, width, 24);
   };
-  curve(with.colours.background, with.px(4));  // so that it is seen on boxes of every colour
+  curve(with.colours.background, with.px(4));  // makes the line visible on boxes of any colour
   curve(with.colours.text, with.px(1.5F));
   const float head = with.px(5);
   list.AddTriangleFilled(to, {to.x - head, to.y - head * 0.7F}, {to.x - head, to.y + head * 0.7F}, with.colours.text);

@@ -9,25 +9,25 @@
 
 namespace sluice::gui {
 
-/// Lines from the selected event or block to the events that its details link to: a call and the device work it caused,
-/// a recorded event and the wait for it, a block and its touches.
+/// Lines that connect the selected event or block to the events that its details link to: a call and the device work
+/// that it caused, a recorded CUDA event and the wait for that event, a block and its uses.
 class flow_lines {
  public:
-  /// A line of the last frame, from the earlier event to the later one.
+  /// A line that was drawn in the last frame, from the earlier event to the later event.
   struct flow {
     trace::event_id other{};
     ImVec2 from;
     ImVec2 to;
   };
 
-  /// Starts a frame. Then: `add_row` for each row of the timeline, visible or not, and `draw`.
+  /// Starts a frame. Afterwards, call `add_row` for each row of the timeline, visible or not, and then `draw`.
   void begin() { rows_.clear(); }
   void add_row(std::uint64_t track, float top, float height, const track_row* row) {
     rows_.push_back({track, top, height, row});
   }
-  /// Events on rows that were not added have no line.
+  /// Draws the lines. Omits lines to events on rows that were not added.
   void draw(const view_context& with, query::engine& from, const row_frame& where, ImDrawList& list);
-  /// What `draw` drew; for tests.
+  /// The lines that were drawn in the last frame; for tests.
   [[nodiscard]] const std::vector<flow>& drawn() const { return drawn_; }
 
  private:
@@ -37,17 +37,17 @@ class flow_lines {
     float height = 0;
     const track_row* row = nullptr;
   };
-  using details = query::answer<query::event_details>;
+  using details = query::query_result<query::event_details>;
   [[nodiscard]] std::optional<float> middle_of(std::uint64_t track, trace::event_id event) const;
-  /// `one` is selected, `two` is what it links to.
+  /// Draws the line between `one`, which is selected, and `two`, to which `one` links.
   void connect(const view_context& with, const query::event_details& one, const query::event_details& two,
                const row_frame& where, ImDrawList& list);
 
-  /// At most so many lines; more could not be told apart.
+  /// Maximum number of lines, because the user could not distinguish more.
   static constexpr std::size_t most = 8;
   std::vector<placed_row> rows_;
-  query::slot<query::details_question> selected_;
-  std::array<query::slot<query::details_question>, most> linked_;
+  query::slot<query::details_query> selected_;
+  std::array<query::slot<query::details_query>, most> linked_;
   std::vector<flow> drawn_;
 };
 

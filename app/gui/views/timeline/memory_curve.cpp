@@ -6,12 +6,12 @@
 
 namespace sluice::gui {
 
-void memory_curve::draw(view_context& with, query::engine& from, std::uint64_t track, query::time_range span,
+void memory_curve::draw(view_context& with, query::engine& from, std::uint64_t track, time_range span,
                         const draw::rectangle& area, ImDrawList& list) {
-  const auto answer = question_.ask(from, {track, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
-  if (!answer) return;
-  if (answer.value != shown_ || theme_ != with.colours.kind) {
-    shown_ = answer.value;
+  const auto result = query_.ask(from, {track, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
+  if (!result) return;
+  if (result.value != shown_ || theme_ != with.colours.kind) {
+    shown_ = result.value;
     theme_ = with.colours.kind;
     upload(with, area.height());
   }
@@ -23,7 +23,7 @@ void memory_curve::upload(const view_context& with, float height) {
   boxes.clear();
   top_ = 0;
   std::size_t width = 0;
-  // What the layers above the driver hand out is used; if there are none, all of the driver's memory is.
+  // Memory handed out by layers above the driver counts as used. Without such layers, all memory of the driver does.
   bool above = false;
   for (const query::band& band : shown_->bands) {
     width = std::max(width, band.bins.size());

@@ -14,7 +14,7 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::size_t longest_label = 60;          // bytes
-constexpr std::uint64_t id_seed = 0x7175'6572'79;  // Keeps ids apart from those of tracks, which are hashes too.
+constexpr std::uint64_t id_seed = 0x7175'6572'79;  // Makes the ids differ from those of tracks, which are also hashes.
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void query_tracks::remove(std::uint64_t id) {
     if (found->task)
       given_up_.push_back(start_async([old = std::shared_ptr(std::move(found->task))]() mutable { old.reset(); }));
   } catch (const std::system_error&) {
-    // No thread available: its end is waited for here.
+    // No thread is available, so wait here until the query ends.
   }
   all_.erase(found);
 }

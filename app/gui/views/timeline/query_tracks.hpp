@@ -10,43 +10,46 @@
 
 namespace sluice::gui {
 
-/// Tracks whose slices are the rows of queries, of one document.
+/// The tracks of one document whose slices are the rows of SQL queries.
 class query_tracks {
  public:
   struct one {
-    std::uint64_t id = 0;  ///< As `query::track::id`; of no track of the recording.
+    std::uint64_t id = 0;  ///< An id like `query::track::id`, but different from the ids of the recording's tracks.
     std::string text;      ///< The query.
     query::track about;    ///< Its label is `name_of_query`.
     std::unique_ptr<query::sql_track_task> task;
-    std::shared_ptr<const query::sql_track> rows;  ///< Null until they are read.
+    std::shared_ptr<const query::sql_track> rows;  ///< Null until the query's rows have been read.
     std::unique_ptr<track_row> row;
   };
 
-  /// Adds a track, at the top, or does nothing if there is one of that query or there are `most`.
+  /// Adds a track at the top. Does nothing if a track of the same query exists, or if there are already `most` tracks.
   void add(const document& of, std::string text, std::function<void()> wake);
   void remove(std::uint64_t id);
-  /// Takes the rows of queries that are done, and makes the rows that draw them.
+  /// Takes the rows of completed queries, and creates the timeline rows that draw them.
   void update();
-  /// Gives back what is on the GPU; `update` makes it anew.
+  /// Frees the GPU memory of the tracks; `update` allocates it again.
   void let_go_rows();
   [[nodiscard]] const std::vector<one>& all() const { return all_; }
   [[nodiscard]] const one* find(std::uint64_t id) const;
-  /// True while a query runs.
+  /// True while one of the queries is running.
   [[nodiscard]] bool busy() const;
-  /// The queries, from the top down.
+  /// The text of each query, from top to bottom.
   [[nodiscard]] std::vector<std::string> texts() const;
 
   static constexpr std::size_t most = 8;
 
  private:
   std::vector<one> all_;
-  std::vector<std::future<void>> given_up_;  ///< Removed queries that still end; nothing waits for them.
+  std::vector<std::future<void>> given_up_;  ///< Futures of removed queries that are still running. No code waits for
+                                             ///< them.
 };
 
-/// What a track of a query is called: a comment at its begin, or else its text, cut to one short line; printable.
+/// The name of a query's track: the comment at the start of the query; if there is none, the query's text, shortened to
+/// one line; printable.
 [[nodiscard]] std::string name_of_query(const std::string& text);
 
-/// A row for the rows of a query. Of deep ones it draws the first lanes.
+/// Creates a timeline row that draws the result rows of a query. If they are nested deeply, the row draws only the
+/// first lanes.
 [[nodiscard]] std::unique_ptr<track_row> make_query_row(std::shared_ptr<const query::sql_track> rows);
 
 }  // namespace sluice::gui

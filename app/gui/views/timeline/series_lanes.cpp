@@ -9,9 +9,9 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float outline_fill = 0.16F;   ///< Share of its colour in the faint area inside an outline.
-constexpr float held_line = 0.45F;      ///< The same for the line between two samples.
-constexpr float least_opacity = 0.35F;  ///< Of a rate in a bin in which copies ran for almost no time.
+constexpr float outline_fill = 0.16F;  ///< Opacity of the faint area inside an outline.
+constexpr float held_line = 0.45F;     ///< Opacity of the line that connects two samples.
+constexpr float min_opacity = 0.35F;   ///< Opacity of a rate in a bin in which copies ran for almost no time.
 
 double value_at(const query::series& curves, std::size_t band, std::size_t at, query::track_kind kind) {
   return std::max(0.0, height_of(curves.bands[band], at, kind));
@@ -44,7 +44,8 @@ std::vector<band_stack> levels_of(const query::series& curves, query::track_kind
       levels.push_back({{i}, band.role == query::band_role::reserved ? band_mark::outline : band_mark::area});
     }
   }
-  // Highest layer first. What it did not hand out is only reserved, as far as the layers below know.
+  // The highest layer comes first. Memory that a layer did not hand out is only reserved in its view, so the stacks of
+  // lower layers are drawn as outlines.
   for (band_stack& each : above)
     if (!each.bands.empty()) levels.insert(levels.begin(), std::move(each));
   if (!stack.bands.empty()) levels.push_back(std::move(stack));
@@ -52,13 +53,13 @@ std::vector<band_stack> levels_of(const query::series& curves, query::track_kind
     for (std::size_t i = 1; i < levels.size(); ++i) levels[i].mark = band_mark::outline;
   if (kind == query::track_kind::counter)
     for (band_stack& each : levels) each.mark = band_mark::dots;
-  // Of a pool: what it reserved lies behind what is used.
+  // In a pool's lane, this draws reserved memory behind used memory.
   std::stable_partition(levels.begin(), levels.end(),
                         [](const band_stack& each) { return each.mark != band_mark::outline; });
   return levels;
 }
 
-/// The part of a band that can be seen in a column.
+/// The visible part of a band in a column.
 struct visible_part {
   float low = 0;
   float high = 0;
@@ -105,8 +106,7 @@ class lane_painter {
       return what.role == query::band_role::reserved ? colours_.pool_free
                                                      : mix(colours_.background, colour, outline_fill);
     if (at < what.busy.size())
-      return mix(colours_.background, colour,
-                 least_opacity + (1 - least_opacity) * std::clamp(what.busy[at], 0.0F, 1.0F));
+      return mix(colours_.background, colour, min_opacity + (1 - min_opacity) * std::clamp(what.busy[at], 0.0F, 1.0F));
     return colour;
   }
 
@@ -119,7 +119,7 @@ class lane_painter {
       order_.emplace_back(total, &each);
     }
     std::stable_sort(order_.begin(), order_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    double drawn = 0;  // painted up to here
+    double drawn = 0;  // the height up to which the column is already painted
     for (const auto& [total, each] : order_) {
       double low = 0;
       for (const std::size_t band : each->bands) {
@@ -135,14 +135,14 @@ class lane_painter {
     }
   }
 
-  /// The value at the upper edge of the pixel that `value` is in.
+  /// Rounds a value to a row of pixels: returns the value at the edge nearest to `value`.
   [[nodiscard]] float on_row(float value) const {
     if (!(lane_.pixels >= 1) || !(lane_.axis.top > 0)) return value;
     const float per_row = static_cast<float>(lane_.axis.top) / lane_.pixels;
     return std::floor(value / per_row + 0.5F) * per_row;
   }
 
-  /// The upper edge of a stack, with vertical lines where it jumps.
+  /// Draws the upper edge of a stack, with vertical lines where the edge jumps.
   void paint_outline(const band_stack& stack) {
     for (const std::size_t band : stack.bands) {
       const ImU32 colour = colours_.of(curves_.bands[band]);
@@ -152,7 +152,8 @@ class lane_painter {
         while (end < width_ && high(end) == high(begin)) ++end;
         if (high(begin) > 0) line(left_of(begin), left_of(end), high(begin), colour);
         if (begin > 0 && high(begin - 1) != high(begin)) {
-          // Only beside what is drawn of this band: elsewhere something in front of it is seen.
+          // Draw the vertical line only next to a visible part of this band; elsewhere, a band in front of it covers
+          // the line.
           const visible_part& taller = part(band, high(begin) > high(begin - 1) ? begin : begin - 1);
           const float from = std::max(std::min(high(begin - 1), high(begin)), taller.low);
           if (taller.high > from) marks_.push_back({left_of(begin), left_of(begin), from, taller.high, colour, 0});
@@ -162,13 +163,14 @@ class lane_painter {
     }
   }
 
-  /// A dot for each new value. A bin with several has two: the highest and the lowest.
+  /// Draws a dot for each new value. A bin with several values gets a line from its lowest to its highest value, and a
+  /// dot for the last.
   void paint_dots(std::size_t band) {
     const auto& bins = curves_.bands[band].bins;
     const ImU32 colour = colours_.of(curves_.bands[band]);
     const ImU32 faint = mix(colours_.background, colour, held_line);
     dots_.clear();
-    // Before the first bin: nothing is known to change at the left edge of the view.
+    // The value before the first bin is unknown, so assume no change at the left edge of the view.
     double held = bins.empty() ? 0 : bins.front().minimum;
     for (std::size_t at = 0; at < bins.size(); ++at) {
       const query::bin& now = bins[at];
@@ -180,10 +182,10 @@ class lane_painter {
         at = end - 1;
         continue;
       }
-      // Before the first sample, the curve is 0: that is no value.
+      // Before the first sample the curve is 0, which is not a sampled value.
       if (now.minimum < now.maximum && (now.minimum > 0 || held > 0 || !dots_.empty()))
         marks_.push_back({left_of(at), left_of(at), static_cast<float>(std::max(0.0, now.minimum)), high, faint, 0});
-      // The value after the bin: known where the next bin has only one.
+      // The last value of this bin is known if the next bin has only one value.
       const bool known =
           now.minimum < now.maximum && at + 1 < bins.size() && bins[at + 1].minimum == bins[at + 1].maximum;
       held = known ? bins[at + 1].maximum : now.maximum;
@@ -193,12 +195,12 @@ class lane_painter {
     marks_.insert(marks_.end(), dots_.begin(), dots_.end());
   }
 
-  /// A line of one pixel: its upper edge is at `value`.
+  /// Adds a line that is one pixel high and has its upper edge at `value`.
   void line(float left, float right, float value, ImU32 colour) {
     marks_.push_back({left, right, value * 0.999999F, value, colour, 0});
   }
 
-  /// Finds the place where `columns` columns of a band are highest together.
+  /// Places the label of a band where `columns` adjacent columns of the band have the most height in common.
   void put_label(std::size_t band, std::size_t columns) {
     if (columns > width_) return;
     const std::size_t stride = std::max<std::size_t>(1, columns / 2);
@@ -210,19 +212,19 @@ class lane_painter {
         common.low = std::max(common.low, part(band, at).low);
         common.high = std::min(common.high, part(band, at).high);
       }
-      // A later place must be clearly better, so that labels do not jump about.
+      // A place further right must be clearly better, so that labels do not jump around.
       if (common.high - common.low > (best.high - best.low) * 1.02F) {
         best = common;
         place = from;
       }
     }
     if (best.high <= best.low) return;
-    const query::time_ns begin = curves_.range.begin;
-    lane_.labels.push_back({band,
-                            {begin + static_cast<query::time_ns>(left_of(place)),
-                             begin + static_cast<query::time_ns>(left_of(place + columns))},
-                            static_cast<double>(best.low),
-                            static_cast<double>(best.high)});
+    const time_ns begin = curves_.range.begin;
+    lane_.labels.push_back(
+        {band,
+         {begin + static_cast<time_ns>(left_of(place)), begin + static_cast<time_ns>(left_of(place + columns))},
+         static_cast<double>(best.low),
+         static_cast<double>(best.high)});
   }
 
   series_lane& lane_;
@@ -232,11 +234,11 @@ class lane_painter {
   std::size_t width_ = 0;
   double ns_per_bin_ = 0;
   std::vector<std::pair<double, const band_stack*>> order_;
-  // Kept from call to call: lanes are laid out in each frame of a zoom.
+  // Reused by later calls, because lanes are laid out in each frame of a zoom.
   static thread_local std::vector<draw::box> areas_;
   static thread_local std::vector<draw::box> marks_;
   static thread_local std::vector<draw::box> dots_;
-  static thread_local std::vector<visible_part> parts_;  ///< By band, then by column.
+  static thread_local std::vector<visible_part> parts_;  ///< Sorted by band, then by column.
 };
 thread_local std::vector<draw::box> lane_painter::areas_;
 thread_local std::vector<draw::box> lane_painter::marks_;
@@ -279,7 +281,7 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
   if (kind != query::track_kind::memory) return lanes;
   series_lane device;
   device.height = 56;
-  // The whole first, as it is the highest.
+  // Insert the total first: it is the highest, so the others must be in front of it.
   for (const query::band_role role : {query::band_role::total, query::band_role::untracked, query::band_role::recorder})
     for (std::size_t i = 0; i < curves.bands.size(); ++i)
       if (curves.bands[i].role == role) device.levels.insert(device.levels.begin(), {{i}, band_mark::dots});

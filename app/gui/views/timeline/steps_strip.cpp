@@ -12,10 +12,10 @@ namespace sluice::gui {
 void steps_strip::upload(const view_context& with) {
   static thread_local std::vector<draw::box> boxes;
   boxes.clear();
-  const query::time_ns origin = shown_->range.begin;
+  const time_ns origin = shown_->range.begin;
   for (const query::slice& s : shown_->slices) {
     if (s.depth != 0) continue;
-    // Adjacent steps get different shades, because a gap of a pixel could take up a whole step.
+    // Give adjacent steps different shades, because a gap of one pixel between them could cover a whole step.
     const ImU32 colour = with.colours.slice(query::slice_kind::step);
     const ImU32 own = s.count == 1 && s.step % 2 != 0 ? mix(colour, with.colours.background, 0.45F) : colour;
     boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), 0, 1, own,
@@ -35,11 +35,11 @@ void steps_strip::draw(view_context& with, query::engine& from, const query::tra
   ImGui::PopFont();
   if (where.named) show_term(with, "step", what.label);
   list.AddLineH(where.header.min.x, where.area.max.x, where.area.max.y - 1, with.colours.line);
-  const auto answer =
-      question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
-  if (!answer) return;
-  if (answer.value != shown_ || theme_ != with.colours.kind) {
-    shown_ = answer.value;
+  const auto result =
+      query_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
+  if (!result) return;
+  if (result.value != shown_ || theme_ != with.colours.kind) {
+    shown_ = result.value;
     theme_ = with.colours.kind;
     upload(with);
   }
@@ -58,10 +58,10 @@ void steps_strip::draw(view_context& with, query::engine& from, const query::tra
     tip_field(with, "duration", format_time(over->end - over->begin), with.px(70));
     end_tip();
   }
-  const query::time_range span{over->begin, over->end};
+  const time_range span{over->begin, over->end};
   if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-    const query::time_ns air = std::max<query::time_ns>(span.length() / 20, 1);
-    with.commands.invoke("timeline.go_to", query::time_range{span.begin - air, span.end + air});
+    const time_ns air = std::max<time_ns>(span.length() / 20, 1);
+    with.commands.invoke("timeline.go_to", time_range{span.begin - air, span.end + air});
   } else if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
     with.commands.invoke("selection.range", span);
   }
@@ -86,7 +86,7 @@ void steps_strip::draw_labels(const view_context& with, const row_frame& where, 
 
 const query::slice* steps_strip::under_mouse(const row_frame& where) const {
   if (!where.hovered) return nullptr;
-  const query::time_ns time = where.time_at(where.mouse.x);
+  const time_ns time = where.time_at(where.mouse.x);
   const auto found = std::find_if(shown_->slices.begin(), shown_->slices.end(),
                                   [=](const query::slice& s) { return s.begin <= time && time < s.end; });
   return found == shown_->slices.end() ? nullptr : &*found;

@@ -6,8 +6,8 @@
 
 namespace sluice::gui {
 
-/// The steps of a process as a strip below the time ruler: a box per step, with its number if it fits. Click a step to
-/// select its time range; double-click to zoom to it.
+/// The steps of a process as a strip below the time ruler: one box per step, which contains the step's number if that
+/// fits. Clicking a step selects its time range; double-clicking a step zooms to it.
 class steps_strip {
  public:
   /// Draws into the area `where` of the current window.
@@ -20,7 +20,7 @@ class steps_strip {
   void draw_labels(const view_context& with, const row_frame& where, ImDrawList& list) const;
   [[nodiscard]] const query::slice* under_mouse(const row_frame& where) const;
 
-  screen_slot<query::slices_question> question_;
+  screen_slot<query::slices_query> query_;
   std::shared_ptr<const query::slice_list> shown_;
   draw::box_batch batch_;
   theme_kind theme_ = theme_kind::dark;

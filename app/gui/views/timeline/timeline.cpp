@@ -15,7 +15,7 @@ constexpr float overview_height = 56;
 constexpr float ruler_height = 24;
 constexpr float group_height = 24;
 
-/// The glossary's term for a track; empty if there is none.
+/// The glossary term for a track; empty if there is none.
 std::string_view term_of(const query::track& what) {
   switch (what.kind) {
     case query::track_kind::memory:
@@ -38,7 +38,7 @@ std::string_view term_of(const query::track& what) {
   return {};
 }
 
-/// True for tracks with device times, which arrive late.
+/// True if the times in a track come from the device and therefore arrive late.
 bool is_of_device_times(query::track_kind kind) {
   return kind == query::track_kind::stream || kind == query::track_kind::direction;
 }
@@ -46,8 +46,8 @@ bool is_of_device_times(query::track_kind kind) {
 }  // namespace
 
 void timeline_view::reset() {
-  tracks_question_ = {};
-  details_question_ = {};
+  tracks_query_ = {};
+  details_query_ = {};
   overview_.reset();
   rows_.clear();
   steps_.clear();
@@ -56,7 +56,7 @@ void timeline_view::reset() {
   dragging_ = false;
   ruler_.reset();
   flows_ = {};
-  step_question_ = {};
+  step_query_ = {};
   step_.reset();
   arranged_ = nullptr;
   layout_ = {};
@@ -73,35 +73,35 @@ void timeline_view::arrange(const document& shown, const std::shared_ptr<const q
   layout_ = order.arrange(*tracks, shown.engine->snapshot()->tables());
 }
 
-/// Selects and shows the event that the user stepped to, once it is known.
+/// Selects and shows the event to which the user stepped, once it is known.
 void timeline_view::take_step(const view_context& with) {
   if (!step_) return;
   const document& shown = *with.state.active();
-  const auto found = step_question_.ask(*shown.engine, *step_);
+  const auto found = step_query_.ask(*shown.engine, *step_);
   if (!found.complete && !found.failure) return;
   step_.reset();
   if (!found || found->event == trace::event_id::none) return;
   with.commands.invoke("selection.set", selection{shown.id, selection_kind::event, trace::raw(found->event)});
-  const query::time_range span = found->span;
+  const time_range span = found->span;
   if (span.begin < shown.visible.begin || span.end > shown.visible.end) {
-    // The view keeps its width, so that steps look alike; the event is in its middle.
-    const query::time_ns half = std::max(shown.visible.length(), span.length() * 2) / 2;
-    const query::time_ns middle = span.begin + span.length() / 2;
-    with.commands.invoke("timeline.glide",
-                         query::time_range{saturating_sum(middle, -half), saturating_sum(middle, half)});
+    // Keep the width of the view and put the event in its middle, so that all such steps look the same.
+    const time_ns half = std::max(shown.visible.length(), span.length() * 2) / 2;
+    const time_ns middle = span.begin + span.length() / 2;
+    with.commands.invoke("timeline.glide", time_range{saturating_sum(middle, -half), saturating_sum(middle, half)});
   }
 }
 
 void timeline_view::draw(view_context& with) {
   const document& shown = *with.state.active();
-  const auto tracks = tracks_question_.ask(*shown.engine, {});
+  const auto tracks = tracks_query_.ask(*shown.engine, {});
   take_step(with);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   if (!tracks || tracks->tracks.empty()) {
     if (tracks && tracks.complete)
-      empty_state(with, icon::chart, shown.live ? "Nothing on the timeline yet" : "Nothing was recorded",
-                  shown.live ? "The recording holds no allocation, copy, kernel or call so far." : nothing_recorded);
+      empty_state(
+          with, icon::chart, shown.live ? "Nothing on the timeline yet" : "Nothing was recorded",
+          shown.live ? "The recording contains no allocations, copies, kernels or calls so far." : nothing_recorded);
     return;
   }
   arrange(shown, tracks.value);
@@ -149,7 +149,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
   const float text_y = std::floor(where.area.min.y + (where.area.height() - line) * 0.5F) - 1;
   const float bottom = where.area.max.y - 1;
   std::string corner = format_time(where.visible.length());
-  if (axis.base != 0) corner = format::time_point(axis.base, std::max<query::time_ns>(axis.step, 1)) + "  +";
+  if (axis.base != 0) corner = format::time_point(axis.base, std::max<time_ns>(axis.step, 1)) + "  +";
   list.AddText({where.header.min.x + with.px(12), text_y}, with.colours.muted, axis.base != 0 ? "From" : "Showing");
   const ImVec2 corner_size = ImGui::CalcTextSize(corner.c_str());
   list.AddText({where.header.max.x - corner_size.x - with.px(6), text_y}, with.colours.text, corner.c_str());
@@ -165,7 +165,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
     }
     const float width = ImGui::CalcTextSize(label.c_str()).x;
     const float text_x = std::floor(x + with.px(4));
-    // Labels that would be cut at the edge or touch their neighbor are omitted.
+    // Omit labels that would be cut off at the edge or would touch a neighbor.
     if (text_x < free_from || text_x + width > where.area.max.x - with.px(2)) continue;
     list.AddText({text_x, text_y}, with.colours.muted, label.c_str());
     free_from = text_x + width + with.px(10);
@@ -261,7 +261,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   open_menus(with, where, hit);
 }
 
-/// Scrolls no further than it takes to show the rows from `from` to `to`, given in pixels of this frame.
+/// Scrolls no further than necessary to show the rows from `from` to `to`, which are in pixels of this frame.
 void timeline_view::scroll_to(float from, float to, const row_frame& where) {
   const float above = from - where.area.min.y;
   const float below = to - where.area.max.y;
@@ -277,7 +277,8 @@ memory_scale timeline_view::scale_of(const placed_track& placed) const {
           known && placed.what->kind != query::track_kind::memory ? row->second.row->bytes_per_pixel() : 0};
 }
 
-/// What the mouse on a track's name does: the first line explains the track, the right button opens its menu.
+/// Handles the mouse on a track's name: hovering over the first line explains the track, and a right click opens the
+/// track's menu.
 void timeline_view::name_track(const view_context& with, const query::track& what, const row_frame& place) {
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
     menu_track_ = what.id;
@@ -287,7 +288,7 @@ void timeline_view::name_track(const view_context& with, const query::track& wha
   }
 }
 
-/// A line below the tracks that says how many are hidden; a click shows them again.
+/// Draws a line below the tracks with the number of hidden tracks. Clicking the line shows those tracks again.
 float timeline_view::draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list) {
   if (layout_.hidden == 0) return y;
   const float height = with.px(group_height);
@@ -301,7 +302,7 @@ float timeline_view::draw_hidden(const view_context& with, const row_frame& wher
 }
 
 float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {
-  constexpr std::size_t most = 3;  // At most this many processes, because each has its own strip.
+  constexpr std::size_t most = 3;  // Maximum number of processes, because each gets its own strip.
   std::size_t drawn = 0;
   for (const query::track& each : tracks.tracks) {
     if (each.kind != query::track_kind::steps || drawn++ >= most) continue;
@@ -316,7 +317,7 @@ float timeline_view::draw_steps(view_context& with, const query::track_list& tra
   return y;
 }
 
-/// Draws a band over all tracks where the recorder lost events; at least one pixel wide.
+/// Draws a band across all tracks wherever the recorder lost events. Each band is at least one pixel wide.
 void timeline_view::draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where,
                                 ImDrawList& list) {
   if (tracks.lost.empty()) return;
@@ -342,7 +343,7 @@ void timeline_view::draw_losses(view_context& with, const query::track_list& tra
   list.PopClipRect();
 }
 
-/// Dims the range above the watermark, in which device records may still be missing.
+/// Dims the range after the watermark, where records from the device may still be missing.
 void timeline_view::draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
                                      ImDrawList& list) {
   if (tracks.complete_until == trace::unknown_time || tracks.complete_until >= tracks.span.end - 1) return;
@@ -391,19 +392,19 @@ float timeline_view::draw_group(view_context& with, const row_frame& where, floa
   return y + height;
 }
 
-/// Shift and drag measures a time without selecting it.
+/// Handles dragging with Shift, which measures time without selecting it.
 void timeline_view::measure(const row_frame& where) {
-  const query::time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
-  if (now != *drag_from_) ruler_ = query::time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
+  const time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+  if (now != *drag_from_) ruler_ = time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
   if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) return;
   drag_from_.reset();
   measures_ = false;
 }
 
-/// The two cursors of the ruler, with the time between them and how often that fits into a second.
+/// Draws the two cursors of the measured range, the time between them, and its reciprocal as a rate per second.
 void timeline_view::draw_measure(const view_context& with, const row_frame& where, ImDrawList& list) const {
   if (!ruler_) return;
-  const auto x_of = [&](query::time_ns time) {
+  const auto x_of = [&](time_ns time) {
     return std::floor(std::clamp(where.x_of(time), where.area.min.x - 1, where.area.max.x + 1));
   };
   const float left = x_of(ruler_->begin);
@@ -430,10 +431,10 @@ void timeline_view::draw_measure(const view_context& with, const row_frame& wher
 }
 
 void timeline_view::draw_range(view_context& with, const row_frame& where, ImDrawList& list) {
-  std::optional<query::time_range> range = with.state.range();
+  std::optional<time_range> range = with.state.range();
   if (dragging_ && drag_from_) {
-    const query::time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
-    range = query::time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
+    const time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+    range = time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
   }
   if (!range) return;
   const float left = std::floor(std::clamp(where.x_of(range->begin), where.area.min.x - 1, where.area.max.x + 1));
@@ -458,15 +459,15 @@ void timeline_view::draw_range(view_context& with, const row_frame& where, ImDra
 }
 
 void timeline_view::draw_markers(view_context& with, const row_frame& where, ImDrawList& list) {
-  // The lifetime of a selected block, across all tracks: its allocation and its free.
+  // Mark the lifetime of a selected block, from its allocation to its free, across all tracks.
   const selection& chosen = with.state.selected();
   const document& shown = *with.state.active();
   list.PushClipRect(where.area.min, where.area.max, true);
   if (chosen.kind == selection_kind::block) {
     const auto details =
-        details_question_.ask(*shown.engine, {trace::event_id::none, static_cast<trace::block_id>(chosen.id)});
+        details_query_.ask(*shown.engine, {trace::event_id::none, static_cast<trace::block_id>(chosen.id)});
     if (details)
-      for (const query::time_ns time : {details->span.begin, details->span.end}) {
+      for (const time_ns time : {details->span.begin, details->span.end}) {
         const float x = std::floor(where.x_of(time));
         if (x >= where.area.min.x && x < where.area.max.x)
           list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
@@ -502,13 +503,13 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
   if (hovered && io.MouseWheel != 0) {
     if (over_axis && !io.KeyCtrl && !io.KeyShift) {
       const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
-      const query::time_range from = with.state.active()->target;
+      const time_range from = with.state.active()->target;
       const double share = static_cast<double>(where.mouse.x - where.area.min.x) / where.area.width();
       const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
       const double begin =
           static_cast<double>(from.begin) + static_cast<double>(from.length()) * share - length * share;
-      with.commands.invoke("timeline.glide", query::time_range{static_cast<query::time_ns>(begin),
-                                                               static_cast<query::time_ns>(begin + length)});
+      with.commands.invoke("timeline.glide",
+                           time_range{static_cast<time_ns>(begin), static_cast<time_ns>(begin + length)});
     } else if (over_axis && io.KeyShift) {
       with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheel) * 0.15));
     } else {
@@ -525,9 +526,9 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
   for (const ImGuiMouseButton button : {ImGuiMouseButton_Middle, ImGuiMouseButton_Right})
     if (pan_from_ != 0 && ImGui::IsMouseDragging(button, 1)) {
       const auto shift =
-          saturating_cast<query::time_ns>(static_cast<double>(pan_from_ - where.mouse.x) * where.ns_per_pixel());
-      with.commands.invoke("timeline.show", query::time_range{saturating_sum(pan_start_.begin, shift),
-                                                              saturating_sum(pan_start_.end, shift)});
+          saturating_cast<time_ns>(static_cast<double>(pan_from_ - where.mouse.x) * where.ns_per_pixel());
+      with.commands.invoke("timeline.show",
+                           time_range{saturating_sum(pan_start_.begin, shift), saturating_sum(pan_start_.end, shift)});
       ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
     }
   if (!ImGui::IsMouseDown(ImGuiMouseButton_Middle) && !ImGui::IsMouseDown(ImGuiMouseButton_Right)) pan_from_ = 0;
@@ -546,11 +547,11 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
   if (drag_from_ && measures_) return measure(where);
   if (drag_from_ && ImGui::IsMouseDragging(ImGuiMouseButton_Left, with.px(4))) dragging_ = true;
   if (drag_from_ && ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-    const query::time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+    const time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
     if (dragging_) {
-      with.commands.invoke("selection.range",
-                           query::time_range{std::min(*drag_from_, now),
-                                             std::max(std::max(*drag_from_, now), std::min(*drag_from_, now) + 1)});
+      with.commands.invoke(
+          "selection.range",
+          time_range{std::min(*drag_from_, now), std::max(std::max(*drag_from_, now), std::min(*drag_from_, now) + 1)});
     } else if (hit.any()) {
       const bool block = hit.block != trace::block_id::none;
       with.commands.invoke("selection.set",
@@ -560,7 +561,7 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
       with.commands.invoke("selection.clear");
       if (hit.blocks) with.commands.invoke("blocks.filter", *hit.blocks);
     }
-    if (!dragging_) with.commands.invoke("moment.set", query::time_range{now, now});
+    if (!dragging_) with.commands.invoke("moment.set", time_range{now, now});
     drag_from_.reset();
     dragging_ = false;
   }

@@ -16,10 +16,10 @@
 
 namespace sluice::gui {
 
-/// The tracks of a recording on one time axis, below the overview and a ruler.
+/// Shows the tracks of a recording on one time axis, below the overview and a ruler.
 class timeline_view final : public view {
  public:
-  /// `wake`: callable from any thread. `notes` and `hits`: what is marked on the ruler.
+  /// `wake` must be callable from any thread. `notes` and `hits` are marked on the ruler.
   timeline_view(std::function<void()> wake, std::shared_ptr<const note_lists> notes,
                 std::shared_ptr<const search_hits> hits)
       : wake_(std::move(wake)), notes_(std::move(notes)), hits_(std::move(hits)) {}
@@ -29,28 +29,28 @@ class timeline_view final : public view {
   [[nodiscard]] bool scrolls() const override { return false; }
   [[nodiscard]] bool uses_arrows() const override { return true; }
   [[nodiscard]] panel_place place() const override { return panel_place::centre; }
-  void add_commands(const command_home& home) override;  ///< In timeline_commands.cpp.
-  [[nodiscard]] std::optional<query::time_ns> hovered_time() const override { return hovered_time_; }
+  void add_commands(const command_home& home) override;  ///< Defined in timeline_commands.cpp.
+  [[nodiscard]] std::optional<time_ns> hovered_time() const override { return hovered_time_; }
 
-  /// The tracks as they are shown; for tests.
+  /// The tracks in the order in which they are shown; for tests.
   [[nodiscard]] const track_layout& layout() const { return layout_; }
-  [[nodiscard]] const std::optional<query::time_range>& measured() const { return ruler_; }
+  [[nodiscard]] const std::optional<time_range>& measured() const { return ruler_; }
   [[nodiscard]] const flow_lines& flows() const { return flows_; }
   [[nodiscard]] bool busy() const override;
   void keep(document_id of, kept_view& into) const override;
   void restore(const view_context& with, const kept_view& from) override;
-  /// The tracks of queries of a document; null: it has none.
+  /// The query tracks of a document; null if it has none.
   [[nodiscard]] const query_tracks* queries(document_id of) const;
-  /// The area of the time axis in the last frame; tests aim the mouse with it.
+  /// The area of the time axis in the last frame; tests use it to aim the mouse.
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
-  /// The tracks drawn in the last frame, at least in part; for tests.
+  /// The tracks that were drawn at least partly in the last frame; for tests.
   [[nodiscard]] const std::vector<std::uint64_t>& tracks_on_screen() const { return on_screen_; }
 
  private:
   struct shared_row {
     std::unique_ptr<track_row> row;
   };
-  /// Draws the steps below `y`; returns the y where they end.
+  /// Draws the steps below `y`; returns the y coordinate at which they end.
   float draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y);
   void draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where, ImDrawList& list);
   static void draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
@@ -73,18 +73,18 @@ class timeline_view final : public view {
   void name_track(const view_context& with, const query::track& what, const row_frame& place);
   float draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit, ImDrawList& list);
   void name_query(const view_context& with, const query_tracks::one& what);
-  void add_query_commands(const command_home& home);  ///< In timeline_queries.cpp.
+  void add_query_commands(const command_home& home);  ///< Defined in timeline_queries.cpp.
   float draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list);
-  void draw_track_menu(const view_context& with);  ///< In timeline_menus.cpp, as the next two.
+  void draw_track_menu(const view_context& with);  ///< Defined in timeline_menus.cpp, as are the next two functions.
   void open_menus(const view_context& with, const row_frame& where, const row_hit& hit);
   void open_menu_of(const view_context& with, const row_hit& hit);
   void measure(const row_frame& where);
   void draw_measure(const view_context& with, const row_frame& where, ImDrawList& list) const;
-  void add_track_commands(const command_home& home);  ///< In timeline_commands.cpp.
+  void add_track_commands(const command_home& home);  ///< Defined in timeline_commands.cpp.
   [[nodiscard]] track_order& order(const documents& state);
 
-  screen_slot<query::tracks_question> tracks_question_;
-  screen_slot<query::details_question> details_question_;
+  screen_slot<query::tracks_query> tracks_query_;
+  screen_slot<query::details_query> details_query_;
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
@@ -94,26 +94,27 @@ class timeline_view final : public view {
   std::shared_ptr<const note_lists> notes_;
   std::shared_ptr<const search_hits> hits_;
   std::map<document_id, query_tracks> queries_;
-  bool scroll_to_top_ = false;                         ///< In the next frame: a track was added there.
-  std::shared_ptr<const query::track_list> arranged_;  ///< What `layout_` is of.
+  bool scroll_to_top_ = false;                         ///< Scroll to the top in the next frame, because a track was
+                                                       ///< added there.
+  std::shared_ptr<const query::track_list> arranged_;  ///< The tracks for which `layout_` was computed.
   std::uint64_t arranged_version_ = 0;
   track_layout layout_;
-  std::uint64_t menu_track_ = 0;  ///< The track whose menu is open.
+  std::uint64_t menu_track_ = 0;  ///< Id of the track whose menu is open.
   row_menu menu_;
   flow_lines flows_;
-  std::optional<query::details_question> step_;  ///< The event that the user steps to, until it is known.
-  query::slot<query::details_question> step_question_;
-  std::optional<query::time_range> ruler_;  ///< What Shift and drag measured.
-  bool measures_ = false;                   ///< The drag measures; it does not select.
+  std::optional<query::details_query> step_;  ///< The query for the event to step to, until its result is known.
+  query::slot<query::details_query> step_query_;
+  std::optional<time_range> ruler_;  ///< The time range measured by dragging with Shift.
+  bool measures_ = false;            ///< The current drag measures time instead of selecting it.
   std::vector<std::uint64_t> on_screen_;
-  std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
-  std::optional<query::time_ns> hovered_time_;
+  std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that this view handled.
+  std::optional<time_ns> hovered_time_;
   draw::rectangle axis_area_{};
   float header_width_ = 208;  // design pixels
-  std::optional<query::time_ns> drag_from_;
+  std::optional<time_ns> drag_from_;
   bool dragging_ = false;
   float pan_from_ = 0;
-  query::time_range pan_start_;
+  time_range pan_start_;
 };
 
 }  // namespace sluice::gui

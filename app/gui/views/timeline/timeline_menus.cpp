@@ -1,4 +1,4 @@
-// Context menus of the timeline: of a track's name, of a box, of a moment.
+// Context menus of the timeline for a track's name, a box, or a moment.
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -12,7 +12,7 @@ void timeline_view::draw_track_menu(const view_context& with) {
     const selection track{with.state.active()->id, selection_kind::track, menu_track_};
     const query_tracks* of = queries(track.document);
     if (const query_tracks::one* one = of == nullptr ? nullptr : of->find(menu_track_)) {
-      if (ImGui::MenuItem("Show the rows in Query")) with.commands.invoke("query.run", one->text);
+      if (ImGui::MenuItem("Show rows in Query")) with.commands.invoke("query.run", one->text);
       if (ImGui::MenuItem("Remove this track")) with.commands.invoke("timeline.remove_query", track);
       ImGui::EndPopup();
       ImGui::PopStyleVar();
@@ -29,7 +29,7 @@ void timeline_view::draw_track_menu(const view_context& with) {
     if (ImGui::MenuItem("Group by process", nullptr, order.by_process()))
       with.commands.invoke("timeline.group_by_process");
     ImGui::Separator();
-    if (ImGui::MenuItem("Copy the name") && arranged_ != nullptr)
+    if (ImGui::MenuItem("Copy name") && arranged_ != nullptr)
       for (const query::track& each : arranged_->tracks)
         if (each.id == menu_track_) ImGui::SetClipboardText(each.label.c_str());
     panel_entries(with);
@@ -38,8 +38,8 @@ void timeline_view::draw_track_menu(const view_context& with) {
   ImGui::PopStyleVar();
 }
 
-/// A right click without a drag opens the menu of the box under the mouse, or of the moment; the Menu key and Shift+F10
-/// that of the selected event.
+/// Opens menus: a right click without a drag opens that of the box or moment under the mouse; the Menu key and
+/// Shift+F10 open that of the selected event.
 void timeline_view::open_menus(const view_context& with, const row_frame& where, const row_hit& hit) {
   const ImGuiIO& io = ImGui::GetIO();
   const float still = with.px(4);
@@ -55,17 +55,17 @@ void timeline_view::open_menus(const view_context& with, const row_frame& where,
   }
   if (!clicked) return;
   if (hit.any()) return open_menu_of(with, hit);
-  const query::time_ns time = where.time_at(where.mouse.x);
+  const time_ns time = where.time_at(where.mouse.x);
   row_target target;
   target.blocks = hit.blocks.value_or(blocks_filter{.range = {{time, time + 1}}});
   menu_.open(target, "at " + format_moment(time), {}, [time](const view_context& now) {
-    const query::time_range at{time, time};
-    if (ImGui::MenuItem("Show the memory map of this moment")) {
+    const time_range at{time, time};
+    if (ImGui::MenuItem("Show memory map at this moment")) {
       now.commands.invoke("moment.set", at);
       now.commands.invoke("map.open");
     }
-    if (ImGui::MenuItem("Mark a generation here")) now.commands.invoke("generations.mark", at);
-    if (ImGui::MenuItem("Add a note here")) {
+    if (ImGui::MenuItem("Mark generation here")) now.commands.invoke("generations.mark", at);
+    if (ImGui::MenuItem("Add note here")) {
       now.commands.invoke("moment.set", at);
       now.commands.invoke("notes.add");
     }
@@ -73,7 +73,7 @@ void timeline_view::open_menus(const view_context& with, const row_frame& where,
   });
 }
 
-/// The menu of an event. It becomes the selected one, which the commands of the menu are about.
+/// Opens the menu of an event. Also selects the event, because the commands of the menu apply to the selection.
 void timeline_view::open_menu_of(const view_context& with, const row_hit& hit) {
   row_target target;
   target.shows = hit.block == trace::block_id::none

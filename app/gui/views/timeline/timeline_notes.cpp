@@ -1,4 +1,4 @@
-// The part of the timeline that marks notes and found events on the ruler.
+// The part of the timeline that marks notes and search results on the ruler.
 #include <algorithm>
 #include <cmath>
 
@@ -9,8 +9,8 @@
 
 namespace sluice::gui {
 
-/// A flag at the begin of each note, and a line over its range. The text shows while the mouse is on the flag; a click
-/// selects the note. O(notes that are on the screen or before it).
+/// Draws a flag at the start of each note, and a line over the note's range. Hovering over the flag shows the text, and
+/// clicking it selects the note. O(notes that are on the screen or before it).
 void timeline_view::draw_notes(const view_context& with, const row_frame& where, ImDrawList& list) const {
   const auto found = notes_->by_document.find(with.state.active()->id);
   if (found == notes_->by_document.end()) return;
@@ -54,8 +54,8 @@ void timeline_view::draw_notes(const view_context& with, const row_frame& where,
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) with.commands.invoke("notes.go", static_cast<double>(nearest));
 }
 
-/// A small triangle at the begin of each event that the search found, not closer than is readable; its name shows while
-/// the mouse is on it. O(found events in the visible range).
+/// Draws a small triangle at the start of each search result, with enough space between triangles. Hovering over a
+/// triangle shows the result's name. O(results in the visible range).
 void timeline_view::draw_hits(const view_context& with, const row_frame& where, ImDrawList& list) const {
   if (hits_->found == nullptr || hits_->of != with.state.active()->id) return;
   const std::vector<query::found_event>& events = hits_->found->events;
@@ -66,7 +66,7 @@ void timeline_view::draw_hits(const view_context& with, const row_frame& where, 
   const query::found_event* nearest = nullptr;
   float distance = with.px(5), drawn = -1e9F;
   auto at = std::lower_bound(events.begin(), events.end(), where.visible.begin,
-                             [](const query::found_event& each, query::time_ns time) { return each.begin < time; });
+                             [](const query::found_event& each, time_ns time) { return each.begin < time; });
   for (; at != events.end() && at->begin <= where.visible.end; ++at) {
     const float x = std::floor(where.x_of(at->begin));
     if (x >= drawn + side) {
@@ -80,7 +80,7 @@ void timeline_view::draw_hits(const view_context& with, const row_frame& where, 
   if (nearest == nullptr || !begin_tip(with)) return;
   constexpr std::size_t longest = 200;  // bytes
   ImGui::TextUnformatted(shortened(std::string(with.text(nearest->name)), longest).c_str());
-  ImGui::TextDisabled("found, at %s", format_moment(nearest->begin).c_str());
+  ImGui::TextDisabled("search result at %s", format_moment(nearest->begin).c_str());
   end_tip();
 }
 

@@ -30,7 +30,7 @@ const query_tracks* timeline_view::queries(document_id of) const {
   return found == queries_.end() ? nullptr : &found->second;
 }
 
-/// The tracks of queries, above all others.
+/// Draws the tracks of queries above all other tracks.
 float timeline_view::draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit,
                                   ImDrawList& list) {
   const document& shown = *with.state.active();
@@ -64,7 +64,8 @@ float timeline_view::draw_queries(view_context& with, const row_frame& where, fl
   return y;
 }
 
-/// What the mouse on the name of a query's track does: the text is shown whole, the right button opens its menu.
+/// Handles the mouse on the name of a query's track: hovering shows the full text, and a right click opens the track's
+/// menu.
 void timeline_view::name_query(const view_context& with, const query_tracks::one& what) {
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
     menu_track_ = what.id;
@@ -82,7 +83,7 @@ void timeline_view::name_query(const view_context& with, const query_tracks::one
 void timeline_view::add_query_commands(const command_home& home) {
   documents& state = home.state;
   const auto ready = [&state] { return state.ready(); };
-  // The argument is a query.
+  // The argument is the text of a query.
   home.commands.add({.id = "timeline.add_query",
                      .run =
                          [this, &state](const argument& with) {

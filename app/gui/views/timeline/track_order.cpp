@@ -13,7 +13,7 @@
 namespace sluice::gui {
 namespace {
 
-/// True if a process was recorded in memory mode, which records no kernels.
+/// True if a process was recorded in memory mode, in which no kernels are recorded.
 bool lacks_kernels(const trace::tables& tables) {
   const auto& rows = tables.processes.rows();
   return std::any_of(rows.begin(), rows.end(),
@@ -22,8 +22,8 @@ bool lacks_kernels(const trace::tables& tables) {
 
 track_group group_of(const query::track& what, const trace::tables& tables) {
   if (const trace::device_row* device = tables.devices.find(what.device)) {
-    // Same name as in the tracks' details, so that these need not repeat it.
-    const std::string name = printable(analysis::device_label(what.device, tables));
+    // Use the same name as the tracks' details do, so that the details need not repeat it.
+    const std::string name = printable(index::device_label(what.device, tables));
     std::string detail;
     if (device->link_generation != 0)
       detail = "PCIe " + std::to_string(device->link_generation) + " x" + std::to_string(device->link_width);
@@ -44,7 +44,7 @@ track_group group_of(const query::track& what, const trace::tables& tables) {
   return {"host", "Host", ""};
 }
 
-/// The group of a process for all that belongs to one, devices' streams included.
+/// The group of a process. It contains all tracks that belong to the process, including streams of devices.
 track_group group_by_process(const query::track& what, const trace::tables& tables) {
   query::track host = what;
   if (tables.processes.find(what.process) != nullptr) host.device = trace::device_id::none;
@@ -60,7 +60,7 @@ bool is_memory(const query::track& what) {
   return what.kind == query::track_kind::memory || what.kind == query::track_kind::pool;
 }
 
-/// Puts all memory of a device on the scale of its memory track.
+/// Makes all memory of a device use the scale of the device's memory track.
 void share_scales(std::vector<placed_track>& tracks, const trace::tables& tables) {
   struct scale {
     double largest = 0;
@@ -76,7 +76,8 @@ void share_scales(std::vector<placed_track>& tracks, const trace::tables& tables
   for (placed_track& each : tracks) {
     const auto found = of.find(each.what->device);
     if (found == of.end() || found->second.memory == 0) continue;
-    // A counter may count anything, such as the bytes of a network, so it follows the scale and does not set it.
+    // A counter may count anything, such as bytes of network traffic. Therefore counters use the scale but do not
+    // influence it.
     if (!is_memory(*each.what) && !(counts_bytes(*each.what, tables) && each.what->maximum <= found->second.largest))
       continue;
     each.largest = found->second.largest;
@@ -103,7 +104,7 @@ void track_order::move(std::uint64_t track, int by, const track_layout& layout) 
   if (found == all.end() || (by < 0 && found == all.begin())) return;
   const auto other = by < 0 ? std::prev(found) : std::next(found);
   if (other == all.end() || other->group != found->group) return;
-  // From now on each track has the place that it is shown at.
+  // Fix the position of each track at the place where it is shown now.
   for (std::size_t i = 0; i < all.size(); ++i) places_[all[i].what->id] = i;
   std::swap(places_[track], places_[other->what->id]);
   ++version_;
@@ -144,7 +145,7 @@ void track_order::restore(const kept_view& from) {
 
 track_layout track_order::arrange(const query::track_list& list, const trace::tables& tables) const {
   track_layout made;
-  std::map<std::string, std::size_t> groups;  // by key
+  std::map<std::string, std::size_t> groups;  // keyed by `track_group::key`
   if (!pinned_.empty()) {
     made.groups.push_back({"pinned", "Pinned", ""});
     groups.emplace("pinned", 0);

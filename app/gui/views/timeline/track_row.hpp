@@ -12,69 +12,72 @@
 
 namespace sluice::gui {
 
-/// Where a row of the timeline is drawn in this frame.
+/// The position of a row of the timeline in this frame.
 struct row_frame {
-  draw::rectangle header;  ///< Label, legend and value axis.
-  draw::rectangle area;    ///< The time axis; its width shows the range `visible`.
-  query::time_range visible;
+  draw::rectangle header;  ///< Contains the label, the legend and the value axis.
+  draw::rectangle area;    ///< Contains the chart. Its width corresponds to the range `visible`.
+  time_range visible;
   bool hovered = false;  ///< The mouse is over `area`, and nothing covers it.
   ImVec2 mouse{};
-  std::string_view group{};  ///< The group heading above the row; its text is not repeated.
-  bool named = false;        ///< The mouse rests on `header`, and nothing covers it.
-  memory_scale scale{};      ///< Of the row's device; without bytes for rows of other values.
+  std::string_view group{};  ///< The heading of the row's group. The row does not repeat text of this heading.
+  bool named = false;        ///< The mouse is over `header`, and nothing covers it.
+  memory_scale scale{};      ///< The memory scale of the row's device. Unset for rows that do not show memory.
 
   [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(visible.length()) / area.width(); }
-  [[nodiscard]] float x_of(query::time_ns time) const {
+  [[nodiscard]] float x_of(time_ns time) const {
     return area.min.x + static_cast<float>(static_cast<double>(time - visible.begin) / ns_per_pixel());
   }
-  [[nodiscard]] query::time_ns time_at(float x) const {
+  [[nodiscard]] time_ns time_at(float x) const {
     return saturating_sum(visible.begin,
-                          saturating_cast<query::time_ns>(static_cast<double>(x - area.min.x) * ns_per_pixel()));
+                          saturating_cast<time_ns>(static_cast<double>(x - area.min.x) * ns_per_pixel()));
   }
 };
 
-/// The event under the mouse, if any.
+/// The event under the mouse, if there is one.
 struct row_hit {
   trace::event_id event{};
-  query::time_range span;
+  time_range span;
   std::uint64_t track = 0;
-  query::slice what{};                    ///< As it is drawn.
-  trace::block_id block{};                ///< Instead of an event, in a track of a query about blocks.
-  std::optional<blocks_filter> blocks{};  ///< In a chart of memory: what the band under the mouse consists of then.
+  query::slice what{};                    ///< The slice as it is drawn.
+  trace::block_id block{};                ///< Set instead of `event` in the track of a query about blocks.
+  std::optional<blocks_filter> blocks{};  ///< In a memory chart: the blocks that are in the band under the mouse at the
+                                          ///< time under the mouse.
   [[nodiscard]] bool any() const { return event != trace::event_id::none || block != trace::block_id::none; }
 };
 
-/// Draws one track; holds its query and its boxes on the GPU.
+/// Draws one track. Owns the track's query, and its boxes on the GPU.
 class track_row {
  public:
   virtual ~track_row() = default;
-  /// Height in pixels of the track in its current state.
+  /// Height of the track in its current state, in pixels.
   [[nodiscard]] virtual float height(const view_context& with, const query::track& what,
                                      const memory_scale& scale) const = 0;
-  /// For memory: bytes per design pixel of its curves, for the other memory of the device; 0 until known.
+  /// For memory tracks: the number of bytes per design pixel of the track's curves, which the device's other memory
+  /// tracks use too; 0 until known.
   [[nodiscard]] virtual double bytes_per_pixel() const { return 0; }
-  /// Where an event is, in pixels below the top of the row; none if it is not drawn as one box. O(boxes).
+  /// The vertical position of an event, in pixels below the top of the row; none if the event is not drawn as its own
+  /// box. O(boxes).
   [[nodiscard]] virtual std::optional<float> middle_of(trace::event_id /*event*/) const { return std::nullopt; }
-  /// Draws into `list`. Shows a tooltip for the event under the mouse, and returns that event.
+  /// Draws the track into `list`. Shows a tooltip for the event under the mouse, and returns that event.
   virtual row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
                        ImDrawList& list) = 0;
 };
 
-/// A row for kernels, copies and calls: one box each, nested by depth.
+/// Creates a row for kernels, copies and calls: each is drawn as one box, nested by depth.
 [[nodiscard]] std::unique_ptr<track_row> make_slice_row();
-/// A row for memory, pools, bandwidth and counters: filled curves over time.
+/// Creates a row for memory, pools, bandwidth and counters: filled curves over time.
 [[nodiscard]] std::unique_ptr<track_row> make_series_row();
 [[nodiscard]] std::unique_ptr<track_row> make_track_row(const query::track& what);
 
-/// Draws the label and second line at the top of a row's header. Returns the y below them.
+/// Draws the label and the second line of text at the top of a row's header. Returns the y coordinate below them.
 float draw_row_label(const view_context& with, ImDrawList& list, const row_frame& where, const query::track& what,
                      float right_margin);
 
-/// Draws one line of text at `at`, cut off with an ellipsis at `right`.
+/// Draws one line of text at `at`. If the text extends past `right`, cuts it off with an ellipsis.
 void draw_text_until(ImDrawList& list, ImVec2 at, float right, ImU32 colour, std::string_view text);
 
-/// A short kernel name: "vectorized_add" for "void at::native::vectorized_add<4>(...)". If the first template argument
-/// is a type, it is kept, because `Kernel2` of `Kernel2<cutlass_80_simt_sgemm>` alone would say nothing.
+/// A short form of a kernel's name: "vectorized_add" for "void at::native::vectorized_add<4>(...)". If the first
+/// template argument is a type, keeps it, because `Kernel2` alone would not identify `Kernel2<cutlass_80_simt_sgemm>`.
 [[nodiscard]] std::string short_name(std::string_view full);
 
 }  // namespace sluice::gui

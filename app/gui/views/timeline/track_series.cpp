@@ -12,8 +12,8 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float axis_width = 62;      // design pixels on the right of the header, for the axis labels
-constexpr float least_labelled = 14;  // design pixels: lower bands have no name inside
+constexpr float axis_width = 62;    // design pixels at the right end of the header, for the labels of the axis
+constexpr float min_labelled = 14;  // design pixels; lower bands contain no name
 
 format::value_unit unit_of(const view_context& with, const query::track& what) {
   switch (what.kind) {
@@ -49,8 +49,8 @@ class series_row final : public track_row {
   [[nodiscard]] float height(const view_context& with, const query::track& what,
                              const memory_scale& scale) const override {
     if (is_folded(what, scale)) return with.px(folded_height);
-    // By the scale of this frame, and the same before and after the first answer where that can be: rows must not move
-    // later than they have to.
+    // Use the scale of this frame, and where possible the same height before and after the first result arrives, so
+    // that rows move as little and as early as possible.
     if (follows(what, scale)) return with.px(padding) + with.px(scaled_height(what, scale));
     if (lanes_.empty()) return with.px(padding) + with.px(usual_height(what.kind));
     float height = with.px(padding);
@@ -65,17 +65,17 @@ class series_row final : public track_row {
 
   row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
                ImDrawList& list) override {
-    const auto answer =
-        question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width())),
-                             with.state.memory_by_category});
+    const auto result =
+        query_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width())),
+                          with.state.memory_by_category});
     const bool folded = is_folded(what, where.scale);
     const float below = draw_row_label(with, list, where, what, folded ? with.px(8) : with.px(axis_width));
     if (folded) return draw_folded(with, what, where, list);
-    if (!answer) return {};
-    if (answer.value != shown_ || answer.complete != complete_ || theme_ != with.colours.kind ||
+    if (!result) return {};
+    if (result.value != shown_ || result.complete != complete_ || theme_ != with.colours.kind ||
         scale_ != where.scale || pixels_ != with.scale) {
-      shown_ = answer.value;
-      complete_ = answer.complete;
+      shown_ = result.value;
+      complete_ = result.complete;
       theme_ = with.colours.kind;
       scale_ = where.scale;
       pixels_ = with.scale;
@@ -89,7 +89,7 @@ class series_row final : public track_row {
       chart.min.y = chart.max.y;
       chart.max.y += with.px(lane.height);
       const draw::rectangle inner{chart.min, {chart.max.x, chart.max.y - 1}};
-      if (inner.max.y > where.area.max.y + 1) break;  // more lanes than the row has space for, until the next frame
+      if (inner.max.y > where.area.max.y + 1) break;  // there are more lanes than fit into the row until the next frame
       draw_axis(with, where, inner, lane, list);
       with.boxes.add(list, lane.batch, inner, where.visible, static_cast<float>(lane.axis.top),
                      with.colours.background);
@@ -106,28 +106,30 @@ class series_row final : public track_row {
  private:
   static constexpr float padding = 6;
   static constexpr float folded_height = 24;
-  static constexpr double least_share = 0.01;  ///< Of the device's largest lane; smaller ones are one line of text.
+  static constexpr double min_share = 0.01;  ///< Share of the device's largest lane. Smaller lanes are replaced by one
+                                             ///< line of text.
 
   static bool is_folded(const query::track& what, const memory_scale& scale) {
-    return scale.largest > 0 && what.maximum < scale.largest * least_share;
+    return scale.largest > 0 && what.maximum < scale.largest * min_share;
   }
 
-  /// True for a row that is drawn to the scale of its device's memory track.
+  /// True for a row that uses the scale of its device's memory track.
   static bool follows(const query::track& what, const memory_scale& scale) {
     return scale.bytes_per_pixel > 0 && what.kind != query::track_kind::memory;
   }
 
-  /// As high as its bytes are to the device's scale, in design pixels; never so low that its name does not fit.
+  /// The height of a row, in design pixels, in proportion to its bytes on the device's scale, but at least enough for
+  /// its name.
   static float scaled_height(const query::track& what, const memory_scale& scale) {
     const double wanted = std::ceil(what.maximum * 1.08 / scale.bytes_per_pixel);
     return std::clamp(static_cast<float>(wanted), what.kind == query::track_kind::pool ? 46.0F : 34.0F, 160.0F);
   }
 
-  /// One line instead of a curve that could not be seen.
+  /// Draws one line of text in place of a curve that would be too low to be visible.
   static row_hit draw_folded(const view_context& with, const query::track& what, const row_frame& where,
                              ImDrawList& list) {
     ImGui::PushFont(nullptr, small_text);
-    const std::string text = "at most " + format_bytes(what.maximum) + ", below 1 % of this device's largest";
+    const std::string text = "at most " + format_bytes(what.maximum) + ", less than 1 % of this device's largest";
     draw_text_until(list,
                     {where.area.min.x + with.px(6),
                      std::floor((where.area.min.y + where.area.max.y - ImGui::GetTextLineHeight()) * 0.5F)},
@@ -167,25 +169,26 @@ class series_row final : public track_row {
   [[nodiscard]] format::value_axis axis_for(const view_context& with, const query::track& what,
                                             const series_lane& lane) {
     const double height = static_cast<double>(with.px(lane.height));
-    // Space above the highest limit for its name.
+    // Leave space above the highest limit line for the line's name.
     const double room = height / std::max(height - static_cast<double>(with.px(20)), height * 0.5);
     double highest = shown_->maximum;
     if (what.kind == query::track_kind::memory && &lane == &lanes_.front()) {
-      // The series' maximum includes untracked memory.
+      // Use the maximum of the series, because it includes untracked memory.
       highest = what.maximum > 0 ? what.maximum : highest_of(lane, *shown_, what.kind);
     } else if (follows(what, scale_)) {
       return format::value_ticks(scale_.bytes_per_pixel * static_cast<double>(lane.height), unit_, 2);
     }
     double top = highest * 1.08;
     for (const query::limit_line& limit : shown_->limits)
-      // Bandwidth is compared to the link's peak, so always show that. Memory size only if a fair part is used.
+      // Always show the link's peak, to compare the bandwidth with it. Show the memory size only if a considerable part
+      // of the memory is used.
       if (lane.limits && (what.kind == query::track_kind::bandwidth || limit.value < highest * 4))
         top = std::max(top, limit.value * room);
     if (unit_ == format::value_unit::fraction) top = std::max(top, 1.0);
     const bool tall = what.kind == query::track_kind::memory && &lane == &lanes_.front();
     format::value_axis axis =
         format::value_ticks(top, unit_, tall || what.kind == query::track_kind::bandwidth ? 3 : 2);
-    // The space above a link's peak is for its name; a label there would look like a reachable rate.
+    // The space above a link's peak contains the peak's name. An axis label there would look like an attainable rate.
     if (what.kind == query::track_kind::bandwidth && top > highest * 1.08)
       std::erase_if(axis.ticks, [&](const format::tick& tick) { return tick.value > top / room * 1.0001; });
     return axis;
@@ -199,7 +202,7 @@ class series_row final : public track_row {
                  const series_lane& lane, ImDrawList& list) const {
     ImGui::PushFont(nullptr, small_text);
     const float line = ImGui::GetTextLineHeight();
-    float lowest = chart.max.y + std::floor(line * 0.5F);  // labels are drawn upwards; none may touch the one below
+    float lowest = chart.max.y + std::floor(line * 0.5F);  // drawn from the bottom up; labels must not touch
     if (&lane != &lanes_.front()) list.AddLineH(where.header.min.x, chart.max.x, chart.min.y, with.colours.grid);
     for (const format::tick& tick : lane.axis.ticks) {
       const float y = y_of(chart, lane, tick.value);
@@ -213,7 +216,7 @@ class series_row final : public track_row {
     ImGui::PopFont();
   }
 
-  /// Draws the limit lines of a lane, and their names in one row above the highest.
+  /// Draws the limit lines of a lane, and the names of the limits in one row above the highest line.
   void draw_limits(const view_context& with, const draw::rectangle& chart, const series_lane& lane,
                    ImDrawList& list) const {
     ImGui::PushFont(nullptr, small_text);
@@ -240,20 +243,20 @@ class series_row final : public track_row {
     const float left = std::floor(chart.max.x - with.px(6) - width);
     const float top = std::max(highest - line - 1, chart.min.y - with.px(4));
     if (!names.empty() && left > chart.min.x) {
-      // The text may be over filled areas, so it gets a box in the background color.
+      // The text may be over filled areas, so draw a box in the background color behind it.
       if (outside) list.AddRectFilled({left - 3, top}, {left + width + 3, top + line}, with.colours.background);
       list.AddText({left, top}, outside ? with.colours.muted : with.colours.limit, names.c_str());
     }
     ImGui::PopFont();
   }
 
-  /// The name of each band inside its area, where that is high enough.
+  /// Draws the name of each band inside the band's area if the area is high enough.
   void draw_labels(const view_context& with, const row_frame& where, const draw::rectangle& chart,
                    const series_lane& lane, ImDrawList& list) const {
     if (lane.labels.empty() || shown_->bands.size() < 2) return;
     ImGui::PushFont(nullptr, small_text);
     const float line = ImGui::GetTextLineHeight();
-    const float least = with.px(least_labelled);
+    const float least = with.px(min_labelled);
     for (const band_label& each : lane.labels) {
       const float top = y_of(chart, lane, each.high);
       const float bottom = y_of(chart, lane, each.low);
@@ -278,19 +281,19 @@ class series_row final : public track_row {
     return band_mark::area;
   }
 
-  /// The bin of a band that is drawn at `time`; none if it has none there.
-  [[nodiscard]] std::optional<std::size_t> bin_at(const query::band& band, query::time_ns time) const {
+  /// Index of the bin that is drawn at `time`; none if the band has no bin there.
+  [[nodiscard]] std::optional<std::size_t> bin_at(const query::band& band, time_ns time) const {
     const double place = static_cast<double>(time - shown_->range.begin) /
-                         static_cast<double>(std::max<query::time_ns>(shown_->range.length(), 1));
+                         static_cast<double>(std::max<time_ns>(shown_->range.length(), 1));
     if (band.bins.empty() || place < 0 || place >= 1) return std::nullopt;
     return std::min(static_cast<std::size_t>(place * static_cast<double>(band.bins.size())), band.bins.size() - 1);
   }
 
-  /// The band whose area is under the mouse, or null. Of stacks that overlap, the lower one is in front.
+  /// The band whose area is under the mouse; null if there is none. Where stacks overlap, the lower one is in front.
   [[nodiscard]] const query::band* band_at(const series_lane& lane, const draw::rectangle& inner,
                                            const row_frame& where) const {
     const double height = lane.axis.top * static_cast<double>((inner.max.y - where.mouse.y) / inner.height());
-    const query::time_ns time = where.time_at(where.mouse.x);
+    const time_ns time = where.time_at(where.mouse.x);
     const query::band* found = nullptr;
     double lowest = 0;
     for (const band_stack& level : lane.levels) {
@@ -311,9 +314,9 @@ class series_row final : public track_row {
 
   [[nodiscard]] static blocks_filter blocks_of(const query::band& band, const query::track& what,
                                                const row_frame& where) {
-    const query::time_ns time = where.time_at(where.mouse.x);
+    const time_ns time = where.time_at(where.mouse.x);
     blocks_filter made;
-    made.range = query::time_range{time, time + 1};
+    made.range = time_range{time, time + 1};
     made.layer = band.layer;
     if (what.device != trace::device_id::none) made.device = what.device;
     made.kind = band.kind;
@@ -322,7 +325,7 @@ class series_row final : public track_row {
     return made;
   }
 
-  /// The bands of a lane from the top of the stack down, each with a tooltip that explains it.
+  /// Lists the bands of a lane from the top of the stack to the bottom, each with a tooltip that explains it.
   void draw_legend(const view_context& with, const row_frame& where, float y, float bottom, const series_lane& lane,
                    ImDrawList& list) const {
     if (shown_->bands.size() < 2 && lane.direction == trace::direction::unknown) return;
@@ -364,7 +367,7 @@ class series_row final : public track_row {
   }
 
   void tip(const view_context& with, const query::track& what, const row_frame& where, const row_hit& hit) const {
-    const query::time_ns time = where.time_at(where.mouse.x);
+    const time_ns time = where.time_at(where.mouse.x);
     if (!begin_tip(with)) return;
     ImGui::PushFont(with.fonts.bold, 0);
     ImGui::TextUnformatted(what.label.c_str());
@@ -372,7 +375,7 @@ class series_row final : public track_row {
     float column = with.px(60);
     for (const query::band& band : shown_->bands)
       column = std::max(column, ImGui::CalcTextSize(band.label.c_str()).x + with.px(32));
-    tip_field(with, "at", format::time_point(time, static_cast<query::time_ns>(where.ns_per_pixel())), column);
+    tip_field(with, "at", format::time_point(time, static_cast<time_ns>(where.ns_per_pixel())), column);
     for (const query::band& band : shown_->bands) {
       const auto in = bin_at(band, time);
       if (!in) continue;
@@ -386,7 +389,7 @@ class series_row final : public track_row {
                     : "";
       if (what.kind != query::track_kind::bandwidth && bin.minimum < bin.maximum)
         text += " (" + format::value(bin.minimum, unit_) + " to " + format::value(bin.maximum, unit_) + ")";
-      // As the legend calls it; what is sampled is explained by its longer label.
+      // Use the name that the legend shows. Sampled bands are described by their longer label instead.
       const bool outlined =
           band.role == query::band_role::used &&
           std::any_of(lanes_.begin(), lanes_.end(), [&](const series_lane& lane) {
@@ -399,12 +402,12 @@ class series_row final : public track_row {
       ImGui::TextDisabled("Categories are inferred, unless the program named them.");
     for (const query::limit_line& limit : shown_->limits) ImGui::TextDisabled("%s", limit.label.c_str());
     if (hit.blocks)
-      ImGui::TextDisabled("Click: Blocks lists what %s consists of then. Double-click: show them.",
+      ImGui::TextDisabled("Click to list the blocks of %s in Blocks. Double-click to show that panel.",
                           hit.blocks->group_words.c_str());
     end_tip();
   }
 
-  screen_slot<query::series_question> question_;
+  screen_slot<query::series_query> query_;
   std::shared_ptr<const query::series> shown_;
   theme_kind theme_ = theme_kind::dark;
   format::value_unit unit_ = format::value_unit::none;

@@ -15,24 +15,25 @@ namespace {
 
 constexpr float lane_height = 18;  // design pixels
 constexpr float padding = 4;
-/// Of nested slices: stacks of Python programs are some 90 deep. What is deeper is not drawn, and a line says so.
-constexpr int most_lanes = 128;
-/// Rows of a query may overlap in any number, as blocks do.
-constexpr int most_query_lanes = query::sql_track::drawn_lanes;
+/// Maximum number of levels of nested slices. Stacks of Python programs have about 90 levels. Deeper levels are not
+/// drawn; a line of text states how many there are.
+constexpr int max_lanes = 128;
+/// The same for the rows of a query. Any number of them may overlap, as blocks do.
+constexpr int max_query_lanes = query::sql_track::drawn_lanes;
 
 bool is_copy(query::slice_kind kind) { return kind >= query::slice_kind::h2d && kind <= query::slice_kind::migration; }
 
 class slice_row final : public track_row {
  public:
-  /// A row for events.
+  /// Makes a row for events.
   slice_row() = default;
-  /// A row for the rows of a query; null: they are not known yet.
+  /// Makes a row for the rows of a query, which are null until they are known.
   explicit slice_row(std::shared_ptr<const query::sql_track> rows)
-      : of_query_(true), rows_(std::move(rows)), most_lanes_(most_query_lanes) {}
+      : of_query_(true), rows_(std::move(rows)), max_lanes_(max_query_lanes) {}
 
   [[nodiscard]] float height(const view_context& with, const query::track& what,
                              const memory_scale& /*scale*/) const override {
-    const int lanes = std::clamp<int>(what.depth, 1, most_lanes_);
+    const int lanes = std::clamp<int>(what.depth, 1, max_lanes_);
     return with.px(lane_height) * static_cast<float>(lanes) + with.px(padding) * 2;
   }
 
@@ -48,15 +49,15 @@ class slice_row final : public track_row {
                ImDrawList& list) override {
     padding_ = with.px(padding);
     lane_ = with.px(lane_height);
-    lanes_ = std::clamp<int>(what.depth, 1, most_lanes_);
+    lanes_ = std::clamp<int>(what.depth, 1, max_lanes_);
     const draw::rectangle lanes{
         {where.area.min.x, where.area.min.y + with.px(padding)},
         {where.area.max.x, where.area.min.y + with.px(padding) + lane_ * static_cast<float>(lanes_)}};
     draw_row_label(with, list, where, what, with.px(8));
-    const auto answer = slices_of(from, what, where);
-    if (!answer) return {};
-    if (answer != shown_ || theme_ != with.colours.kind || scale_ != with.scale) {
-      shown_ = answer;
+    const auto result = slices_of(from, what, where);
+    if (!result) return {};
+    if (result != shown_ || theme_ != with.colours.kind || scale_ != with.scale) {
+      shown_ = result;
       theme_ = with.colours.kind;
       scale_ = with.scale;
       upload(with, static_cast<double>(where.area.width()));
@@ -72,7 +73,7 @@ class slice_row final : public track_row {
   [[nodiscard]] std::shared_ptr<const query::slice_list> slices_of(query::engine& from, const query::track& what,
                                                                    const row_frame& where) {
     const auto width = static_cast<std::uint32_t>(std::max(1.0F, where.area.width()));
-    if (!of_query_) return question_.ask(from, {what.id, where.visible, width}).value;
+    if (!of_query_) return query_.ask(from, {what.id, where.visible, width}).value;
     const bool drawn = drawn_ != nullptr && drawn_->range == where.visible && drawn_width_ == width;
     if (rows_ == nullptr || drawn) return drawn_;
     static thread_local std::vector<timeline::drawn_slice> slices;
@@ -104,7 +105,7 @@ class slice_row final : public track_row {
     return of_query_ ? "row of a query" : slice_kind_name(s.kind);
   }
 
-  /// How many levels are deeper than what is drawn, below it.
+  /// Draws a line of text below the levels that states how many deeper levels there are.
   static void draw_depth(const view_context& with, const row_frame& where, const draw::rectangle& lanes, int deeper,
                          ImDrawList& list) {
     const std::string text = "+" + std::to_string(deeper) + " deeper levels, not drawn";
@@ -128,13 +129,14 @@ class slice_row final : public track_row {
   void upload(const view_context& with, double width) {
     static thread_local std::vector<draw::box> boxes;
     boxes.clear();
-    const query::time_ns origin = shown_->range.begin;
+    const time_ns origin = shown_->range.begin;
     const float top = lane_ * static_cast<float>(lanes_);
     const double ns_per_pixel = std::max(1.0, static_cast<double>(shown_->range.length()) / std::max(1.0, width));
     for (const query::slice& s : shown_->slices) {
       if (!is_drawn(s)) continue;
-      // What is narrower than a pixel fills it to the share of the time in which it ran, so that the coloured area is
-      // the busy time at every zoom. It is never so low that it cannot be seen.
+      // A slice narrower than a pixel is drawn with a height in proportion to the share of the pixel's time in which it
+      // ran. Thus the coloured area represents the busy time at every zoom level. A slice is never too low to be
+      // visible.
       const float low = top - lane_ * static_cast<float>(s.depth + 1) + 2;
       const float full = lane_ - 2;
       const double share =
@@ -176,7 +178,7 @@ class slice_row final : public track_row {
       if (right - left < with.px(18)) continue;
       const std::string label = label_of(with, s);
       const ImVec2 size = ImGui::CalcTextSize(label.c_str());
-      // A truncated name is still useful; a truncated number is not.
+      // A name that is cut off is still useful; a number is not.
       if (size.x > right - left && (is_copy(s.kind) || right - left < with.px(40))) continue;
       const ImVec2 at(left, std::floor(box.min.y + (box.height() - line) * 0.5F));
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.text_on(colour_of(with, s)));
@@ -224,9 +226,9 @@ class slice_row final : public track_row {
     list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1}, with.colours.text);
     list.PopClipRect();
     tip(with, what, *best);
-    const query::time_range span{best->begin, best->end};
+    const time_range span{best->begin, best->end};
     query::slice drawn = *best;
-    if (rows_ != nullptr) drawn.name = trace::string_id::none;  // Of the query's own texts.
+    if (rows_ != nullptr) drawn.name = trace::string_id::none;  // Texts of the query's result are not names of events.
     if (ids_are_blocks())
       return {trace::event_id::none, span, what.id, drawn, trace::block_id{trace::raw(best->event)}};
     return {best->event, span, what.id, drawn, trace::block_id::none};
@@ -252,22 +254,22 @@ class slice_row final : public track_row {
       if (!name.empty()) tip_field(with, "kind", kind_of(s), column);
       tip_field(with, "duration", format_time(s.end - s.begin), column);
     }
-    tip_field(with, "from", format::time_point(s.begin, std::max<query::time_ns>((s.end - s.begin) / 100, 1)), column);
+    tip_field(with, "from", format::time_point(s.begin, std::max<time_ns>((s.end - s.begin) / 100, 1)), column);
     if (s.bytes > 0) tip_field(with, "size", format_bytes(static_cast<double>(s.bytes)), column);
     if (s.bytes > 0 && s.count == 1 && is_copy(s.kind) && s.end > s.begin)
-      tip_field(with, "bandwidth", format_rate(analysis::bandwidth_of(s.bytes, s.begin, s.end)), column);
+      tip_field(with, "bandwidth", format_rate(index::bandwidth_of(s.bytes, s.begin, s.end)), column);
     tip_field(with, "on", what.label, column);
     end_tip();
   }
 
   [[nodiscard]] bool ids_are_blocks() const { return rows_ != nullptr && rows_->ids_are_blocks(); }
 
-  screen_slot<query::slices_question> question_;
+  screen_slot<query::slices_query> query_;
   bool of_query_ = false;
   std::shared_ptr<const query::sql_track> rows_;
-  std::shared_ptr<const query::slice_list> drawn_;  ///< Of `rows_`, for `drawn_width_` pixels.
+  std::shared_ptr<const query::slice_list> drawn_;  ///< The slices of `rows_` as drawn at `drawn_width_` pixels.
   std::uint32_t drawn_width_ = 0;
-  int most_lanes_ = most_lanes;
+  int max_lanes_ = max_lanes;
   std::shared_ptr<const query::slice_list> shown_;
   draw::box_batch batch_;
   theme_kind theme_ = theme_kind::dark;
@@ -286,7 +288,7 @@ std::unique_ptr<track_row> make_query_row(std::shared_ptr<const query::sql_track
 
 namespace {
 
-/// The last part of a qualified name, without arguments and template arguments.
+/// The last component of a qualified name, without arguments and template arguments.
 std::string_view last_name(std::string_view name) {
   const auto end_of_name = [&] { return std::min(name.find('<'), name.find('(')); };
   constexpr std::string_view anonymous = "(anonymous namespace)::";
@@ -301,7 +303,7 @@ std::string_view last_name(std::string_view name) {
   return name;
 }
 
-/// The first template argument of `name` that is a named type: not a number, not a lambda.
+/// The first template argument of `name` that is a named type, that is, neither a number nor a lambda.
 std::string_view first_type(std::string_view name) {
   std::size_t at = name.find('<');
   if (at == std::string_view::npos || name.find('(') < at) return {};
@@ -324,7 +326,8 @@ std::string_view first_type(std::string_view name) {
 
 }  // namespace
 
-/// "/app/run.py(10): main", "<frozen runpy>(88): _run_code", "<built-in method linear>": Python's, as torch.profiler writes them.
+/// True for names of Python frames in the format of torch.profiler: "/app/run.py(10): main", "<frozen runpy>(88):
+/// _run_code", "<built-in method linear>".
 static bool is_of_python(std::string_view name) {
   if (name.starts_with('<')) return true;
   const std::size_t close = name.find("): ");

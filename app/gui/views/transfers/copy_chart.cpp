@@ -13,12 +13,12 @@
 namespace sluice::gui {
 namespace {
 
-using analysis::copy_cell;
-using analysis::copy_table;
-using analysis::transfer_statistics;
+using metrics::copy_cell;
+using metrics::copy_table;
+using metrics::transfer_statistics;
 
 class copy_chart {
-  /// A test of what is drawn.
+  /// A predicate that is true for the copies to draw.
   auto shown() const {
     return [this](const auto& each) { return !only_ || only_->takes(each); };
   }
@@ -26,7 +26,7 @@ class copy_chart {
  public:
   copy_chart(const copy_table& table, const std::optional<copy_way>& only) : table_(table), only_(only) {}
 
-  void draw(const view_context& with, const analysis::range_statistics& all, ImVec2 size) const {
+  void draw(const view_context& with, const metrics::range_statistics& all, ImVec2 size) const {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
@@ -68,7 +68,7 @@ class copy_chart {
   }
 
  private:
-  /// A chart with logarithmic axes: octaves of bytes and decades of bytes per second.
+  /// The scales of a chart with logarithmic axes: octaves of bytes, and decades of bytes per second.
   struct log_chart {
     draw::rectangle area;
     double low_size = 0, high_size = 1;  ///< log2 of bytes
@@ -95,25 +95,25 @@ class copy_chart {
 
   static constexpr std::size_t many_cells = 3000;
   static constexpr const char* rate_title = "rate";
-  static constexpr const char* size_title = "size of a copy";
+  static constexpr const char* size_title = "copy size";
 
   static float radius_of(const view_context& with, const copy_cell& cell) {
     return with.px(3) + with.px(0.4F) * std::min(std::log2(static_cast<float>(cell.count)), 10.0F);
   }
 
   log_chart place_chart(const view_context& with, ImVec2 corner, ImVec2 size, double peak) const {
-    double least_size = 1e300, most_size = 1, least_rate = 1e300, most_rate = std::max(peak, 1.0);
+    double min_size = 1e300, max_size = 1, min_rate = 1e300, max_rate = std::max(peak, 1.0);
     for (const copy_cell& cell : table_.cells) {
-      least_size = std::min(least_size, static_cast<double>(cell.size));
-      most_size = std::max(most_size, static_cast<double>(cell.size));
-      least_rate = std::min(least_rate, cell.rate);
-      most_rate = std::max(most_rate, cell.rate);
+      min_size = std::min(min_size, static_cast<double>(cell.size));
+      max_size = std::max(max_size, static_cast<double>(cell.size));
+      min_rate = std::min(min_rate, cell.rate);
+      max_rate = std::max(max_rate, cell.rate);
     }
     log_chart at;
-    at.low_size = std::floor(std::log2(least_size) - 0.3);
-    at.high_size = std::max(std::ceil(std::log2(most_size) + 0.3), at.low_size + 4);
-    at.low_rate = std::floor(std::log10(std::max(least_rate, 1.0)) - 0.05);
-    at.high_rate = std::log10(most_rate) + 0.15;
+    at.low_size = std::floor(std::log2(min_size) - 0.3);
+    at.high_size = std::max(std::ceil(std::log2(max_size) + 0.3), at.low_size + 4);
+    at.low_rate = std::floor(std::log10(std::max(min_rate, 1.0)) - 0.05);
+    at.high_rate = std::log10(max_rate) + 0.15;
     if (at.high_rate < at.low_rate + 1) at.high_rate = at.low_rate + 1;
     const float labels = small_width(with, "100 MB/s");
     const float text = with.px(small_text);
@@ -155,14 +155,14 @@ class copy_chart {
     }
   }
 
-  /// "64 KiB": a power of two without decimals.
+  /// Formats a power of two without decimals: "64 KiB".
   static std::string size_label(int power) {
     static constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     const auto unit = static_cast<std::size_t>(std::clamp(power / 10, 0, 6));
     return std::to_string(1ULL << static_cast<unsigned>(std::max(power, 0) - static_cast<int>(unit) * 10)) + " " +
            units[unit];
   }
-  /// "20 GB/s": a round number without decimals.
+  /// Formats a round rate without decimals: "20 GB/s".
   static std::string rate_label(double rate) {
     static constexpr std::array units = {"B/s", "kB/s", "MB/s", "GB/s"};
     std::size_t unit = 0;
@@ -182,8 +182,8 @@ class copy_chart {
                  colour, label.c_str());
   }
 
-  /// The fastest copy of each octave of sizes, joined: what can be reached with copies of that size. A line for each
-  /// device and direction.
+  /// Draws a line through the fastest copies of each octave of sizes, that is, the attainable rate for copies of that
+  /// size. There is one line per device and direction.
   void draw_fastest(const view_context& with, const log_chart& at) const {
     static thread_local std::vector<const copy_cell*> best;
     static thread_local std::vector<ImVec2> points;
@@ -208,7 +208,7 @@ class copy_chart {
     }
   }
 
-  /// Above the chart: the colours that are there.
+  /// Draws a legend of the colours in use above the chart.
   void draw_legend(const view_context& with, const log_chart& at) const {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const float text = with.px(small_text);
@@ -241,7 +241,7 @@ class copy_chart {
     put("fastest of each size", with.colours.muted, true);
   }
 
-  /// What the axes are of.
+  /// Draws the titles of the axes.
   static void draw_titles(const view_context& with, const log_chart& at, float left) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const float text = with.px(small_text);
@@ -274,10 +274,10 @@ class copy_chart {
     const float wide = with.px(80);
     ImGui::TextUnformatted((std::string(name_of(hit->direction)) + ", " + std::string(kind_of(*hit))).c_str());
     tip_field(with, "copies", format_count(hit->count), wide);
-    if (hit->count > 1) tip_field(with, "together", format_bytes(hit->bytes), wide);
-    tip_field(with, hit->count > 1 ? "the fastest" : "size", format_bytes(hit->size) + " at " + format_rate(hit->rate),
+    if (hit->count > 1) tip_field(with, "total", format_bytes(hit->bytes), wide);
+    tip_field(with, hit->count > 1 ? "fastest" : "size", format_bytes(hit->size) + " at " + format_rate(hit->rate),
               wide);
-    tip_field(with, "at", format_moment(hit->begin) + ", for " + format_time(hit->end - hit->begin), wide);
+    tip_field(with, "at", format_moment(hit->begin) + ", took " + format_time(hit->end - hit->begin), wide);
     end_tip();
   }
 
@@ -287,10 +287,10 @@ class copy_chart {
 
 }  // namespace
 
-void draw_copies(const view_context& with, const analysis::copy_table* table, const analysis::range_statistics& figures,
+void draw_copies(const view_context& with, const metrics::copy_table* table, const metrics::range_statistics& metrics,
                  const std::optional<copy_way>& only, ImVec2 size) {
   static const copy_table nothing;
-  copy_chart(table == nullptr ? nothing : *table, only).draw(with, figures, size);
+  copy_chart(table == nullptr ? nothing : *table, only).draw(with, metrics, size);
 }
 
 }  // namespace sluice::gui

@@ -1,4 +1,4 @@
-// Copies by direction, by line, and as a chart of their bandwidth by size.
+// Shows copies by direction, by line, and as a chart of their bandwidth by size.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,44 +11,44 @@
 #include "app/gui/views/transfers/copy_chart.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
-#include "core/figures/code_place.hpp"
-#include "core/figures/link_share.hpp"
-#include "core/query/answers/panels/transfers.hpp"
+#include "core/metrics/code_place.hpp"
+#include "core/metrics/link_share.hpp"
+#include "core/query/results/panels/transfers.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
 namespace {
 
-using analysis::copy_line;
-using analysis::copy_table;
-using analysis::transfer_statistics;
+using metrics::copy_line;
+using metrics::copy_table;
+using metrics::transfer_statistics;
 
 enum class line_column : std::uint8_t { line, bytes, rate, share, time, count, kernels, host, repeated, trips };
 struct column {
   const char* title;
-  const char* csv;  ///< In the header of CSV.
+  const char* csv;  ///< The column's heading in CSV.
   line_column what;
   float width;  // design pixels
   const char* about;
 };
-/// In the order in which they are dropped from the end if there is little room.
+/// Sorted by importance: if there is little space, the last columns are dropped first.
 constexpr std::array<column, 10> columns = {{
-    {"line, direction", "line", line_column::line, 170, "The line of the program that asked for the copies."},
+    {"line, direction", "line", line_column::line, 170, "The line of the program that issued the copies."},
     {"bytes", "bytes", line_column::bytes, 66, "Bytes copied."},
-    {"rate", "bytes_per_second", line_column::rate, 68, "Bytes divided by the time in which they were copied."},
+    {"rate", "bytes_per_second", line_column::rate, 68, "Bytes divided by the time spent copying them."},
     {"of peak", "share_of_peak", line_column::share, 56, "The rate as a share of the link's theoretical peak."},
     {"time", "time_ns", line_column::time, 62, "Sum of the copies' durations."},
     {"with kernels", "share_with_kernels", line_column::kernels, 86,
-     "The share of the time in which a kernel ran, too. The rest is waiting."},
+     "Share of the time in which a kernel ran concurrently. The rest is waiting."},
     {"copies", "copies", line_column::count, 54, "Number of copies."},
     {"pageable", "pageable_share", line_column::host, 70,
-     "The share of the bytes whose host side is pageable memory. The rest is pinned."},
-    {"repeated", "repeated_bytes", line_column::repeated, 74, "Bytes that the GPU had been sent before."},
+     "Share of the bytes whose host side is pageable memory. The rest is pinned."},
+    {"repeated", "repeated_bytes", line_column::repeated, 74, "Bytes that had been sent to the GPU before."},
     {"round trips", "round_trip_bytes", line_column::trips, 82,
-     "Bytes that went to the host and came back unchanged: both ways."},
+     "Bytes copied to the host and back unchanged, counted both ways."},
 }};
 
-/// As `columns`; CSV has device and direction in columns of their own.
+/// The columns in the panel and in CSV. Only CSV has separate columns for device and direction.
 constexpr std::array<table_column, columns.size() + 2> line_columns = [] {
   std::array<table_column, columns.size() + 2> made{};
   for (std::size_t i = 0; i < columns.size(); ++i) made[i] = {columns[i].title, columns[i].csv};
@@ -68,12 +68,12 @@ constexpr std::array<table_column, 9> way_columns = {{{"direction", "direction"}
 constexpr std::array<table_column, 5> storm_columns = {{{"line, direction", "line"},
                                                         {"copies", "copies"},
                                                         {"average", "average_bytes"},
-                                                        {"time in all", "time_ns"},
+                                                        {"total time", "time_ns"},
                                                         {nullptr, "direction"}}};
-constexpr std::array<table_column, 4> trip_columns = {{{"to the host, and back unchanged", "lines"},
+constexpr std::array<table_column, 4> trip_columns = {{{"to host and back unchanged", "lines"},
                                                        {"copies", "copies"},
                                                        {"bytes back", "bytes"},
-                                                       {"time of both", "time_ns"}}};
+                                                       {"total time", "time_ns"}}};
 
 std::string name_of_line(const copy_line& line) {
   std::string name = text_of(line.place);
@@ -83,18 +83,18 @@ std::string name_of_line(const copy_line& line) {
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 table_cell share_of_peak(double rate, double peak) {
-  const auto of = analysis::link_share(rate, peak);
+  const auto of = metrics::link_share(rate, peak);
   return of ? table_cell::share(*of) : table_cell::none();
 }
 
-row_target target_of(const view_context& with, const analysis::code_place& place, trace::event_id event) {
+row_target target_of(const view_context& with, const metrics::code_place& place, trace::event_id event) {
   row_target made;
   made.shows = event_of(with, event);
   if (place.known) made.line = place.line;
   return made;
 }
 
-/// The value that a column sorts by.
+/// The value by which a column sorts its lines.
 double value_of(const copy_line& line, line_column what) {
   const auto busy = static_cast<double>(line.busy);
   switch (what) {
@@ -121,12 +121,12 @@ double value_of(const copy_line& line, line_column what) {
 }
 
 class transfers_view final : public view {
-  static constexpr float least_beside = 900;  // design pixels; narrower panels have the chart above the tables
+  static constexpr float min_beside = 900;  // design pixels; in narrower panels the chart is above the tables
   static constexpr float widest_tables = 860;
-  static constexpr float least_chart = 130;
-  static constexpr float least_wide = 560;  // for all columns of the table of directions
+  static constexpr float min_chart = 130;
+  static constexpr float min_wide = 560;  // design pixels needed for all columns of the table of directions
 
-  /// A test of what the chosen direction takes.
+  /// A predicate that is true for copies of the chosen direction.
   auto is_only() const {
     return [this](const auto& each) { return !only_ || only_->takes(each); };
   }
@@ -155,41 +155,42 @@ class transfers_view final : public view {
 
   void draw(view_context& with) override {
     const document& shown = *with.state.active();
-    const query::time_range range = with.state.range().value_or(shown.span);
-    const auto figures = statistics_.ask(*shown.engine, {range});
+    const time_range range = with.state.range().value_or(shown.span);
+    const auto metrics = statistics_.ask(*shown.engine, {range});
     const auto copies = copies_.ask(*shown.engine, {range});
-    progress_line(with, figures.complete && copies.complete, copies.progress);
-    if (figures.failure || copies.failure)
+    progress_line(with, metrics.complete && copies.complete, copies.progress);
+    if (metrics.failure || copies.failure)
       return empty_state(with, icon::failure, "The copies could not be read",
-                         (figures.failure ? *figures.failure : *copies.failure).message);
-    if (!figures) return;
-    if (figures.value->transfers.empty() && figures.complete) {
+                         (metrics.failure ? *metrics.failure : *copies.failure).message);
+    if (!metrics) return;
+    if (metrics.value->transfers.empty() && metrics.complete) {
       range_line(with, range);
       return empty_state(with, icon::chart, with.state.range() ? "No copies in this range" : "No copies",
-                         with.state.range() ? "Drag over the timeline to select another range."
-                                            : "The recording has no copies between host and device, or on a device.");
+                         with.state.range()
+                             ? "Drag over the timeline to select another range."
+                             : "The recording has no copies between host and device or within a device.");
     }
     take(copies.value);
-    if (only_ && std::none_of(figures.value->transfers.begin(), figures.value->transfers.end(), is_only()))
+    if (only_ && std::none_of(metrics.value->transfers.begin(), metrics.value->transfers.end(), is_only()))
       only_.reset();
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    if (room.x >= with.px(least_beside)) {
+    if (room.x >= with.px(min_beside)) {
       if (ImGui::BeginChild("tables", {std::min(with.px(widest_tables), room.x * 0.58F), 0}))
-        draw_tables(with, *figures.value, range);
+        draw_tables(with, *metrics.value, range);
       ImGui::EndChild();
       ImGui::SameLine(0, with.px(16));
-      draw_copies(with, shown_.get(), *figures.value, only_, ImGui::GetContentRegionAvail());
+      draw_copies(with, shown_.get(), *metrics.value, only_, ImGui::GetContentRegionAvail());
     } else {
-      draw_copies(with, shown_.get(), *figures.value, only_, {room.x, std::max(with.px(least_chart), room.y * 0.42F)});
-      if (ImGui::BeginChild("tables")) draw_tables(with, *figures.value, range);
+      draw_copies(with, shown_.get(), *metrics.value, only_, {room.x, std::max(with.px(min_chart), room.y * 0.42F)});
+      if (ImGui::BeginChild("tables")) draw_tables(with, *metrics.value, range);
       ImGui::EndChild();
     }
   }
 
  private:
-  void take(const std::shared_ptr<const copy_table>& answer) {
-    if (answer == nullptr || answer == shown_) return;
-    shown_ = answer;
+  void take(const std::shared_ptr<const copy_table>& result) {
+    if (result == nullptr || result == shown_) return;
+    shown_ = result;
     sort_lines();
   }
 
@@ -210,8 +211,8 @@ class transfers_view final : public view {
     });
   }
 
-  /// "GPU 0, " if there are several devices.
-  std::string on(const view_context& with, trace::device_id device, const analysis::range_statistics& all) const {
+  /// "GPU 0, " if there are several devices; otherwise empty.
+  std::string on(const view_context& with, trace::device_id device, const metrics::range_statistics& all) const {
     const bool several = std::any_of(all.transfers.begin(), all.transfers.end(),
                                      [&](const auto& each) { return each.device != all.transfers.front().device; });
     return several ? device_words(with, device) + ", " : std::string();
@@ -219,26 +220,25 @@ class transfers_view final : public view {
 
   // --- tables -------------------------------------------------------------------------------------------------------
 
-  void draw_tables(const view_context& with, const analysis::range_statistics& all, query::time_range range) {
+  void draw_tables(const view_context& with, const metrics::range_statistics& all, time_range range) {
     range_line(with, range);
     draw_ways(with, all);
-    if (shown_ == nullptr) return remark(with, "Reading the copies.");
+    if (shown_ == nullptr) return remark(with, "Reading copies.");
     draw_lines(with, all);
     draw_storms(with);
     draw_round_trips(with);
     if (!shown_->contents_checked) {
       ImGui::Dummy({0, with.px(4)});
-      remark(
-          with,
-          "It is not known which copies repeat data: record with \"find repeated copies\" (File, Record a program).");
+      remark(with,
+             "Duplicate copies were not detected: record with \"Detect duplicate copies\" (File, Record a program).");
     }
   }
 
-  void draw_ways(const view_context& with, const analysis::range_statistics& all) {
-    const bool wide = ImGui::GetContentRegionAvail().x >= with.px(least_wide);
+  void draw_ways(const view_context& with, const metrics::range_statistics& all) {
+    const bool wide = ImGui::GetContentRegionAvail().x >= with.px(min_wide);
     if (!(wide
-              ? begin_figures("ways", {"direction", "bytes", "rate", "of peak", "copies", "busy", "pageable", "pinned"})
-              : begin_figures("few", {"direction", "bytes", "rate", "of peak"})))
+              ? begin_metrics("ways", {"direction", "bytes", "rate", "of peak", "copies", "busy", "pageable", "pinned"})
+              : begin_metrics("few", {"direction", "bytes", "rate", "of peak"})))
       return;
     table_content content{"Copies by direction", way_columns, all.transfers.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_way(with, all, all.transfers[row], to); };
@@ -259,7 +259,7 @@ class transfers_view final : public view {
     ImGui::EndTable();
   }
 
-  void add_way(const view_context& with, const analysis::range_statistics& all, const transfer_statistics& each,
+  void add_way(const view_context& with, const metrics::range_statistics& all, const transfer_statistics& each,
                std::vector<table_cell>& to) const {
     to.push_back(
         table_cell::words(on(with, each.device, all) + std::string(name_of(each.direction)), name_of(each.direction)));
@@ -276,7 +276,7 @@ class transfers_view final : public view {
     to.push_back(table_cell::text(device_words(with, each.device)));
   }
 
-  void draw_lines(const view_context& with, const analysis::range_statistics& all) {
+  void draw_lines(const view_context& with, const metrics::range_statistics& all) {
     heading(with, "By line");
     if (order_.empty()) return remark(with, "None.");
     const float room = ImGui::GetContentRegionAvail().x;
@@ -290,7 +290,7 @@ class transfers_view final : public view {
     const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_SizingFixedFit |
                                   ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH |
                                   ImGuiTableFlags_NoBordersInBody;
-    ImGui::PushID(fit);  // A table keeps its number of columns.
+    ImGui::PushID(fit);  // ImGui allows no change of a table's number of columns, so each number has its own id.
     if (ImGui::BeginTable("lines", fit, flags)) {
       set_up_columns(with, fit);
       table_content content{"Copies by line", line_columns, order_.size()};
@@ -340,7 +340,7 @@ class transfers_view final : public view {
     specs->SpecsDirty = false;
   }
 
-  /// Moves the cursor so that the title of a column of numbers is at its right, as they are.
+  /// Moves the cursor so that the heading of a number column is right-aligned, as its numbers are.
   static void align_heading(const char* title, int number) {
     const bool sorted = (ImGui::TableGetColumnFlags(number) & ImGuiTableColumnFlags_IsSorted) != 0;
     const float arrow = sorted ? ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x : 0;
@@ -361,7 +361,7 @@ class transfers_view final : public view {
     ImGui::PopID();
   }
 
-  table_cell cell(const view_context& with, const analysis::range_statistics& all, const copy_line& line,
+  table_cell cell(const view_context& with, const metrics::range_statistics& all, const copy_line& line,
                   line_column what) const {
     const auto bytes_or_none = [](std::uint64_t bytes) {
       return bytes > 0 ? table_cell::bytes(bytes) : table_cell::none();
@@ -405,7 +405,7 @@ class transfers_view final : public view {
     tip_field(with, "copies", format_count(line.count) + ", " + format_bytes(line.bytes), wide);
     tip_field(with, "time", format_time(line.busy), wide);
     if (line.kernels_known) tip_field(with, "without a kernel", format_time(line.alone), wide);
-    tip_field(with, "from call to begin", format_time(line.queued), wide);
+    tip_field(with, "launch delay", format_time(line.queued), wide);
     tip_field(with, "largest copy", format_bytes(line.largest_bytes), wide);
     ImGui::TextDisabled("Click to select the largest copy.");
     end_tip();
@@ -418,7 +418,7 @@ class transfers_view final : public view {
       if (each.storm && is_shown(each)) storms.push_back(&each);
     if (storms.empty()) return;
     heading(with, "Many small copies");
-    if (!begin_figures("storms", {"line, direction", "copies", "average", "time in all"})) return;
+    if (!begin_metrics("storms", {"line, direction", "copies", "average", "total time"})) return;
     table_content content{"Many small copies", storm_columns, storms.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const copy_line& each = *storms[row];
@@ -451,14 +451,14 @@ class transfers_view final : public view {
   void draw_round_trips(const view_context& with) {
     if (shown_->round_trips.empty()) return;
     heading(with, "Round trips");
-    if (!begin_figures("trips", {"to the host, and back unchanged", "copies", "bytes back", "time of both"})) return;
-    const auto named = [](const analysis::code_place& place) {
+    if (!begin_metrics("trips", {"to host and back unchanged", "copies", "bytes back", "total time"})) return;
+    const auto named = [](const metrics::code_place& place) {
       std::string name = text_of(place);
       return name.empty() ? std::string("no stack recorded") : name;
     };
     table_content content{"Round trips", trip_columns, shown_->round_trips.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const analysis::round_trip_line& each = shown_->round_trips[row];
+      const metrics::round_trip_line& each = shown_->round_trips[row];
       to.push_back(table_cell::text(named(each.down) + ", back at " + named(each.up)));
       to.push_back(table_cell::count(each.to_device.copies));
       to.push_back(table_cell::bytes(each.to_device.bytes));
@@ -478,11 +478,11 @@ class transfers_view final : public view {
     ImGui::EndTable();
   }
 
-  screen_slot<query::transfers_question> copies_;
-  screen_slot<query::statistics_question> statistics_;
-  std::shared_ptr<const copy_table> shown_;  ///< The last answer, perhaps in part.
-  std::vector<std::size_t> order_;           ///< The lines that are shown, in order.
-  std::optional<copy_way> only_;             ///< Show only these copies.
+  screen_slot<query::transfers_query> copies_;
+  screen_slot<query::statistics_query> statistics_;
+  std::shared_ptr<const copy_table> shown_;  ///< The last result, which may be partial.
+  std::vector<std::size_t> order_;           ///< Indices of the listed lines, sorted.
+  std::optional<copy_way> only_;             ///< Show only these copies; none: show all.
   line_column sort_ = line_column::time;
   bool descending_ = true;
   row_menu rows_;

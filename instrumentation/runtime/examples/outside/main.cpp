@@ -1,4 +1,4 @@
-// A program of a project of its own: copies through a pool, and records itself.
+// A program outside Sluice's source tree: copies through memory from a pool, and records itself.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
       s.sync();
       for (std::size_t i = 0; i < bytes; ++i) {
         if (to.as<std::uint8_t>()[i] == from.as<std::uint8_t>()[i]) continue;
-        std::fprintf(stderr, "byte %zu came back changed\n", i);
+        std::fprintf(stderr, "byte %zu changed\n", i);
         return 1;
       }
     }

@@ -8,15 +8,15 @@
 namespace sluice::cli {
 namespace {
 
-using analysis::condition;
-using analysis::quantity;
-using analysis::verdict;
+using metrics::condition;
+using metrics::quantity;
+using metrics::verdict;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr double gib = 1024.0 * 1024 * 1024;
 
-/// A peak above its limit, in a file whose name is as hostile as a name can be.
+/// The result for a recording whose peak exceeds its limit and whose file has a hostile name.
 checked_recording hostile() {
   condition peak;
   peak.name = "max-peak";
@@ -59,8 +59,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(check_output, text_is_a_table_with_what_to_look_at) {
   const std::string text = check_text(hostile(), check_format::text);
   EXPECT_THAT(text, HasSubstr("run.sluice: 1 met, 1 not met, 1 unknown\n"));
-  EXPECT_THAT(text,
-              HasSubstr("max-peak      2.00 GiB         1.00 GiB  not met  framework layer, device memory of GPU 0"));
+  EXPECT_THAT(
+      text, HasSubstr("max-peak        2.00 GiB           1.00 GiB  not met  framework layer, device memory of GPU 0"));
   EXPECT_THAT(text, HasSubstr("no kernel times were recorded"));
   EXPECT_THAT(text, HasSubstr("%0A\\n::error"));
 }

@@ -1,4 +1,4 @@
-// sluice check: what a user types, and the status that a build sees.
+// sluice check: command lines and exit statuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ TEST_F(check_verb, status_says_whether_conditions_are_met) {
   EXPECT_THAT(over.out, HasSubstr("max-peak"));
   EXPECT_THAT(over.out, HasSubstr("not met"));
   EXPECT_THAT(over.out, HasSubstr("framework layer, device memory of GPU 0"));
-  EXPECT_THAT(over.out, HasSubstr(".py:")) << "the line that holds most";
+  EXPECT_THAT(over.out, HasSubstr(".py:")) << "the line that holds the most memory";
 }
 
 TEST_F(check_verb, agrees_with_the_report) {
@@ -92,7 +92,7 @@ TEST_F(check_verb, what_cannot_be_judged_has_a_status_of_its_own) {
   EXPECT_EQ(run_sluice({"check", leak, "--baseline", "nowhere.sluice"}).status, 2);
   const outcome unknown = run_sluice({"check", pageable, "--max-growth", "1MiB"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.out, HasSubstr("no steps are known"));
+  EXPECT_THAT(unknown.out, HasSubstr("no steps were recorded"));
 }
 
 TEST_F(check_verb, prints_every_format) {

@@ -1,4 +1,4 @@
-// sluice record --live: a recording is watched while it is written, and no peer can disturb it.
+// sluice record --live: peers can watch a recording while it is written, and cannot disturb it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -14,11 +14,11 @@
 namespace sluice {
 namespace {
 
-using collector::recorded;
 using remote::frame_kind;
 using remote::raw_peer;
 using testing::HasSubstr;
 using testing::Not;
+using writer::recorded;
 using namespace trace;
 
 bool becomes(const std::function<bool()>& true_) {
@@ -43,7 +43,7 @@ class record_live_test : public sluice_program {
     words.insert(words.end(), {"-o", "t.sluice", "--force", "--", guest, how});
     return begin_sluice(words);
   }
-  /// The socket that the program prints.
+  /// The name of the socket that the program prints.
   std::string printed_socket() {
     const std::string before = "sluice open --live ";
     std::string line;
@@ -69,7 +69,7 @@ TEST_F(record_live_test, prints_a_socket_through_which_all_of_it_comes) {
   EXPECT_EQ(opened->title, "t.sluice");
   std::shared_ptr<trace::file> shown = opened->file;
   EXPECT_TRUE(shown->latest()->growing());
-  // The end puts another file in the place of the recording.
+  // When the recording ends, the finished file replaces the live file.
   EXPECT_TRUE(becomes([&] {
     EXPECT_TRUE(shown->refresh());
     if (const auto next = shown->successor(); next && *next) shown = *next;
@@ -89,7 +89,7 @@ TEST_F(record_live_test, peers_that_stop_reading_or_say_nothing_or_nonsense_cost
   const raw_peer stuck(socket), mute(socket), wrong(socket);
   stuck.greet();
   stuck.send(frame_kind::look, remote::look_message{});
-  for (int i = 0; i < 50; ++i) stuck.send(frame_kind::read, remote::read_message{1, 0, remote::most_read, 0});
+  for (int i = 0; i < 50; ++i) stuck.send(frame_kind::read, remote::read_message{1, 0, remote::max_read, 0});
   std::vector<std::byte> noise(std::size_t{100'000}, std::byte{0xff});
   wrong.send(noise);
   std::vector<std::unique_ptr<raw_peer>> many;
@@ -97,7 +97,7 @@ TEST_F(record_live_test, peers_that_stop_reading_or_say_nothing_or_nonsense_cost
   const outcome done = end_sluice(child);
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr(", 0 lost"));
-  const recorded kept(file("t.sluice"));
+  const writer::recorded kept(file("t.sluice"));
   EXPECT_TRUE(kept.snapshot().complete());
 }
 

@@ -1,4 +1,4 @@
-// sluice serve --stdio, and recordings that are opened through it: what `sluice open ssh://HOST/PATH` does.
+// sluice serve --stdio, and recordings that are opened through that server, as by `sluice open ssh://HOST/PATH`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "core/query/engine/engine.hpp"
 #include "core/remote/address.hpp"
 #include "core/remote/connection.hpp"
-#include "core/remote/remote_answers.hpp"
+#include "core/remote/remote_results.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
@@ -24,7 +24,7 @@ const std::string training = SLUICE_SOURCE_DIR "/assets/recordings/pytorch-train
 class serve_test : public sluice_program {
  protected:
   void SetUp() override {
-    // In place of ssh: runs the last word by a shell, as a server does.
+    // Replaces ssh: runs the last word in a shell, as an SSH server does.
     write("ssh", "#!/bin/sh\nfor last; do :; done\nprintf '%s\\n' \"$@\" >>\"$0.words\"\nexec sh -c \"$last\"\n");
     ::chmod(file("ssh").c_str(), 0755);
     path_before_ = std::getenv("PATH");
@@ -38,7 +38,7 @@ class serve_test : public sluice_program {
   std::string path_before_;
 };
 
-TEST_F(serve_test, answers_as_the_file_itself_does) {
+TEST_F(serve_test, results_as_the_file_itself_does) {
   const auto opened = remote::open_address("ssh://host" + training, {}, {});
   ASSERT_TRUE(opened) << opened.error().to_string();
   EXPECT_EQ(opened->title, "pytorch-training.sluice");
@@ -47,15 +47,15 @@ TEST_F(serve_test, answers_as_the_file_itself_does) {
   EXPECT_TRUE(opened->file->latest()->chunks().empty());
   query::engine there(opened->file, {.threads = 1, .wake = {}, .elsewhere = opened->answerer});
   query::engine local(here);
-  const auto a = there.ask_now(query::report_question{}).value();
-  const auto b = local.ask_now(query::report_question{}).value();
+  const auto a = there.ask_now(query::report_query{}).value();
+  const auto b = local.ask_now(query::report_query{}).value();
   ASSERT_EQ(a->peaks.size(), b->peaks.size());
   for (std::size_t i = 0; i < a->peaks.size(); ++i) {
     EXPECT_EQ(a->peaks[i].bytes, b->peaks[i].bytes);
     EXPECT_EQ(a->peaks[i].lines.lines.size(), b->peaks[i].lines.lines.size());
   }
-  const auto tracks = there.ask_now(query::tracks_question{}).value();
-  EXPECT_EQ(tracks->tracks.size(), local.ask_now(query::tracks_question{}).value()->tracks.size());
+  const auto tracks = there.ask_now(query::tracks_query{}).value();
+  EXPECT_EQ(tracks->tracks.size(), local.ask_now(query::tracks_query{}).value()->tracks.size());
 }
 
 TEST_F(serve_test, a_path_reaches_the_other_side_whatever_is_in_it) {
@@ -108,16 +108,16 @@ TEST_F(serve_test, what_came_stays_when_the_other_side_dies) {
   const auto by = remote::connection::to_program({SLUICE_BINARY_DIR "/sluice", "serve", "--stdio", training}, "host",
                                                  seconds(60), {})
                       .value();
-  const auto opened = remote::answers_of(by).value();
+  const auto opened = remote::results_of(by).value();
   query::engine asks(opened.file, {.threads = 1, .wake = {}, .elsewhere = opened.answerer});
-  query::slot<query::report_question> shown;
+  query::slot<query::report_query> shown;
   for (int i = 0; i < 2'000 && !shown.ask(asks, {}).complete; ++i) ::usleep(10'000);
   ASSERT_TRUE(shown.ask(asks, {}).complete);
   by->end();
   for (int i = 0; i < 500 && by->alive(); ++i) ::usleep(10'000);
   EXPECT_FALSE(by->alive());
   EXPECT_TRUE(shown.ask(asks, {}));
-  EXPECT_FALSE(asks.ask_now(query::messages_question{}));
+  EXPECT_FALSE(asks.ask_now(query::messages_query{}));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-/// A running `sluice mcp` and its client: questions and answers while it runs.
+/// A running `sluice mcp` and its client, for tests that exchange messages with it.
 namespace sluice {
 
 class mcp_session {
@@ -73,7 +73,7 @@ class mcp_session {
   }
   void ping(int id) const { send({{"jsonrpc", "2.0"}, {"id", id}, {"method", "ping"}}); }
 
-  /// The next answer. Null, and a failure of the test, if none comes within a minute.
+  /// Returns the next reply. If none arrives within a minute, fails the test and returns null.
   [[nodiscard]] json receive() {
     std::size_t end = 0;
     while ((end = came_.find('\n')) == std::string::npos) {
@@ -86,21 +86,21 @@ class mcp_session {
       }
       came_.append(bytes.data(), static_cast<std::size_t>(got));
     }
-    const json answer = json::parse(came_.substr(0, end), nullptr, false);
-    EXPECT_FALSE(answer.is_discarded()) << came_.substr(0, 200);
+    const json result = json::parse(came_.substr(0, end), nullptr, false);
+    EXPECT_FALSE(result.is_discarded()) << came_.substr(0, 200);
     came_.erase(0, end + 1);
-    return answer;
+    return result;
   }
-  /// All texts of the answer to a call, one a line.
-  [[nodiscard]] static std::string texts_of(const json& answer) {
+  /// All texts of a tool's result, one per line.
+  [[nodiscard]] static std::string texts_of(const json& result) {
     std::string all;
-    if (!answer.is_object() || !answer.contains("result") || !answer["result"].contains("content")) return all;
-    for (const json& block : answer["result"]["content"])
+    if (!result.is_object() || !result.contains("result") || !result["result"].contains("content")) return all;
+    for (const json& block : result["result"]["content"])
       if (block["type"] == "text") all += block["text"].get<std::string>() + "\n";
     return all;
   }
 
-  /// The process in which a tool works. Waits until there is one; 0 after a minute.
+  /// Waits for the child process that runs a tool and returns its id; 0 after a minute.
   [[nodiscard]] pid_t child() const {
     const std::string list = "/proc/" + std::to_string(server_) + "/task/" + std::to_string(server_) + "/children";
     for (int tries = 0; tries < 60'000; ++tries, usleep(1000)) {
@@ -114,7 +114,7 @@ class mcp_session {
     if (in_ >= 0) close(in_);
     in_ = -1;
   }
-  /// Waits for the server's end. Its status as a shell has it.
+  /// Waits until the server exits. Returns its exit status, as in a shell.
   [[nodiscard]] int wait() {
     int status = 0;
     waitpid(server_, &status, 0);
@@ -129,7 +129,7 @@ class mcp_session {
   std::string came_;
 };
 
-/// Waits until `process` is no more. False after a minute.
+/// Waits until `process` no longer exists. Returns false after a minute.
 inline bool has_ended(pid_t process) {
   for (int tries = 0; tries < 60'000; ++tries, usleep(1000)) {
     std::ifstream in("/proc/" + std::to_string(process) + "/stat");

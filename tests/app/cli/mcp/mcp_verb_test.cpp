@@ -1,4 +1,4 @@
-// sluice mcp: a conversation with the program.
+// sluice mcp: requests to the program and its replies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <sstream>
 
-#include "app/cli/mcp/answers.hpp"
+#include "app/cli/mcp/results.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
@@ -22,7 +22,7 @@ const std::string leak = SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice";
 
 class mcp_verb : public sluice_program {
  protected:
-  /// The lines that `sluice mcp` answers to the lines of `input`.
+  /// The replies of `sluice mcp` to `input`, which contains one request per line.
   std::vector<json> conversation(const std::string& input) {
     write("input", input);
     const int status = std::system(("'" SLUICE_BINARY_DIR "/sluice' mcp <'" + file("input") + "' >'" + file("answers") +
@@ -38,23 +38,23 @@ class mcp_verb : public sluice_program {
     return all;
   }
 
-  /// The content of the answer to one call of a tool, without the mark.
+  /// The content of one tool call's result, without the marks around text that is quoted from recordings.
   json call(const std::string& tool, const json& arguments, bool expect_error = false) {
     const json request = {{"jsonrpc", "2.0"},
                           {"id", 1},
                           {"method", "tools/call"},
                           {"params", {{"name", tool}, {"arguments", arguments}}}};
-    const auto answers = conversation(request.dump() + "\n");
-    if (answers.size() != 1 || !answers[0].contains("result")) {
+    const auto results = conversation(request.dump() + "\n");
+    if (results.size() != 1 || !results[0].contains("result")) {
       ADD_FAILURE() << "no result of " << tool;
       return json::array({{{"text", "{}"}}});
     }
-    EXPECT_EQ(answers[0]["result"]["isError"], expect_error) << answers[0].dump().substr(0, 500);
+    EXPECT_EQ(results[0]["result"]["isError"], expect_error) << results[0].dump().substr(0, 500);
     std::size_t bytes = 0;
-    for (const json& block : answers[0]["result"]["content"])
+    for (const json& block : results[0]["result"]["content"])
       if (block["type"] == "text") bytes += block["text"].get<std::string>().size();
     EXPECT_LE(bytes, 21U << 10) << tool;
-    json content = answers[0]["result"]["content"];
+    json content = results[0]["result"]["content"];
     const bool marked = content[0]["text"] == cli::mcp::data_mark;
     EXPECT_EQ(marked, tool != "tables") << tool;
     if (marked) content.erase(0);
@@ -66,20 +66,20 @@ class mcp_verb : public sluice_program {
 };
 
 TEST_F(mcp_verb, begins_and_lists_its_tools) {
-  const auto answers = conversation(
+  const auto results = conversation(
       R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}})"
       "\n"
       R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
       "\n"
       R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"
       "\n");
-  ASSERT_EQ(answers.size(), 2U);
-  EXPECT_EQ(answers[0]["result"]["protocolVersion"], "2025-06-18");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0]["result"]["protocolVersion"], "2025-06-18");
   std::vector<std::string> names;
-  for (const json& tool : answers[1]["result"]["tools"]) names.push_back(tool["name"]);
+  for (const json& tool : results[1]["result"]["tools"]) names.push_back(tool["name"]);
   EXPECT_THAT(names, ::testing::IsSupersetOf(
                          {"findings", "report", "query", "tables", "blocks_at", "diff", "check", "whatif"}));
-  EXPECT_EQ(content_of(file("said")), "") << "only what goes wrong is logged";
+  EXPECT_EQ(content_of(file("said")), "") << "only errors are logged";
 }
 
 TEST_F(mcp_verb, findings_are_those_of_the_report) {
@@ -96,26 +96,26 @@ TEST_F(mcp_verb, report_is_short_and_its_sections_are_those_of_the_json) {
   EXPECT_EQ(read("report", {{"file", training}, {"section", "active"}}), report["active"]);
   const json content = call("report", {{"file", training}, {"section", "memory"}});
   ASSERT_EQ(content.size(), 2U) << "this section is longer than 20 KB";
-  EXPECT_THAT(content[1]["text"].get<std::string>(), StartsWith("Cut: "));
+  EXPECT_THAT(content[1]["text"].get<std::string>(), StartsWith("Truncated to "));
   EXPECT_TRUE(json::parse(content[0]["text"].get<std::string>()).is_array());
   EXPECT_THAT(call("report", {{"file", training}, {"section", "cows"}}, true)[0]["text"].get<std::string>(),
               HasSubstr("choose one of"));
 }
 
-TEST_F(mcp_verb, query_answers_at_most_200_rows) {
+TEST_F(mcp_verb, query_results_at_most_200_rows) {
   const json content = call("query", {{"file", training}, {"sql", "SELECT id FROM alloc"}});
   ASSERT_EQ(content.size(), 2U);
   EXPECT_EQ(json::parse(content[0]["text"].get<std::string>()).size(), 200U);
-  EXPECT_THAT(content[1]["text"].get<std::string>(), StartsWith("Cut after 200 rows"));
+  EXPECT_THAT(content[1]["text"].get<std::string>(), StartsWith("Truncated to 200 rows"));
   EXPECT_EQ(call("query", {{"file", training}, {"sql", "SELECT 1 AS a"}})[0]["text"], "[\n{\"a\": 1}\n]\n");
   EXPECT_EQ(call("query", {{"file", training}, {"sql", "SELECT id FROM alloc"}, {"limit", 3}})[1]["text"],
-            "Cut after 3 rows; there are more. Select less, or use LIMIT and OFFSET.");
+            "Truncated to 3 rows; more exist. Select fewer, or use LIMIT and OFFSET.");
   const json one = call("query", {{"file", training}, {"sql", "SELECT printf('%.*c', 100000, 'x')"}});
-  EXPECT_EQ(one[1]["text"], "Cut after 20 KB. Ask for less at once.");
-  // Rows that do not fit are left out whole.
+  EXPECT_EQ(one[1]["text"], "Truncated to 20 KB. Narrow the request.");
+  // A row that does not fit is left out, never cut.
   const json wide = call("query", {{"file", training}, {"sql", "SELECT id, printf('%.*c', 999, 'x') FROM alloc"}});
   EXPECT_EQ(json::parse(wide[0]["text"].get<std::string>()).size(), 19U);
-  EXPECT_THAT(wide[1]["text"].get<std::string>(), StartsWith("Cut after 19 rows"));
+  EXPECT_THAT(wide[1]["text"].get<std::string>(), StartsWith("Truncated to 19 rows"));
   call("query", {{"file", training}, {"sql", "DROP TABLE alloc"}}, true);
 }
 
@@ -135,7 +135,7 @@ TEST_F(mcp_verb, whatif_compares_settings_of_the_allocator) {
   for (std::size_t i = 0; i < 10; ++i)
     EXPECT_EQ(all["policies"][i]["peak_reserved_bytes"], verb["policies"][i]["peak_reserved_bytes"]);
   const json one = read("whatif", {{"file", graphed}, {"policy", "expandable_segments:True"}})["policies"];
-  ASSERT_EQ(one.size(), 2U) << "native is there to compare with";
+  ASSERT_EQ(one.size(), 2U) << "native is there for comparison";
   EXPECT_EQ(one[1], all["policies"][1]);
   EXPECT_EQ(read("whatif", {{"file", graphed}, {"batch", "2x"}})["batch"]["law"], "assumed");
   EXPECT_THAT(call("whatif", {{"file", graphed}, {"policy", "cow"}}, true)[0]["text"].get<std::string>(),
@@ -173,10 +173,10 @@ TEST_F(mcp_verb, files_that_cannot_be_opened_are_errors_of_the_tool) {
 }
 
 TEST_F(mcp_verb, a_picture_is_a_png_where_there_is_a_window) {
-  const auto answers = conversation(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"
+  const auto results = conversation(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"
                                     "\n");
-  ASSERT_EQ(answers.size(), 1U);
-  if (answers[0].dump().find("\"screenshot\"") == std::string::npos) GTEST_SKIP() << "a build without the window";
+  ASSERT_EQ(results.size(), 1U);
+  if (results[0].dump().find("\"screenshot\"") == std::string::npos) GTEST_SKIP() << "a build without the window";
   if (run_sluice({"screenshot", leak, "-o", "picture.png", "--size", "320x200"}).status != 0)
     GTEST_SKIP() << "no picture can be drawn here: " << content_of(file("err"));
   const json content = call("screenshot", {{"file", leak}, {"size", "320x200"}});
@@ -192,7 +192,7 @@ TEST_F(mcp_verb, damaged_lines_leave_it_running) {
                                  {"method", "tools/call"},
                                  {"params", {{"name", "query"}, {"arguments", {{"file", leak}, {"sql", "SELECT 1"}}}}}}
                                 .dump();
-  std::mt19937 random(2);  // NOLINT: the same damage in each run.
+  std::mt19937 random(2);  // NOLINT: a fixed seed, for the same damage in every run.
   std::string input;
   for (int i = 0; i < 300; ++i) {
     std::string line = whole;
@@ -206,12 +206,12 @@ TEST_F(mcp_verb, damaged_lines_leave_it_running) {
     }
     input += line + "\n";
   }
-  input += std::string(5U << 20, 'x') + "\n";                   // Longer than any line that is read.
-  input += R"({"jsonrpc":"2.0","id":"last","method":"ping"})";  // Without an end of line, too.
-  const auto answers = conversation(input);
-  ASSERT_FALSE(answers.empty());
-  EXPECT_EQ(answers.back()["id"], "last");
-  EXPECT_GT(answers.size(), 250U);
+  input += std::string(5U << 20, 'x') + "\n";                   // Longer than the server accepts.
+  input += R"({"jsonrpc":"2.0","id":"last","method":"ping"})";  // Without a newline at the end.
+  const auto results = conversation(input);
+  ASSERT_FALSE(results.empty());
+  EXPECT_EQ(results.back()["id"], "last");
+  EXPECT_GT(results.size(), 250U);
 }
 
 }  // namespace

@@ -6,14 +6,14 @@
 #include <random>
 #include <stdexcept>
 
-#include "app/cli/mcp/answers.hpp"
+#include "app/cli/mcp/results.hpp"
 
 namespace sluice::cli::mcp {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// A server with tools that answer, fail and throw.
+/// A server with tools that succeed, fail and throw.
 server made_server() {
   const json schema = {{"type", "object"},
                        {"properties",
@@ -36,8 +36,8 @@ server made_server() {
 }
 
 json asked(const std::string& line) {
-  const auto answer = made_server().answer(line);
-  return answer ? json::parse(*answer) : json("nothing");
+  const auto result = made_server().respond(line);
+  return result ? json::parse(*result) : json("nothing");
 }
 
 json called(const std::string& parameters) {
@@ -60,7 +60,7 @@ TEST(mcp_server, agrees_on_a_version) {
   EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":1,"method":"initialize"})")["error"]["code"], -32602);
 }
 
-TEST(mcp_server, answers_requests_and_nothing_else) {
+TEST(mcp_server, results_requests_and_nothing_else) {
   EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":7,"method":"ping"})").dump(), R"({"jsonrpc":"2.0","id":7,"result":{}})");
   EXPECT_EQ(asked(R"({"jsonrpc":"2.0","method":"notifications/initialized"})"), "nothing");
   EXPECT_EQ(asked(R"({"jsonrpc":"2.0","method":"no/such/notification"})"), "nothing");
@@ -82,7 +82,7 @@ TEST(mcp_server, errors_have_the_codes_of_json_rpc) {
             -32602);
 }
 
-TEST(mcp_server, a_batch_has_an_answer_for_each_request) {
+TEST(mcp_server, a_batch_has_an_result_for_each_request) {
   const json said = asked(R"([{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},3])");
   ASSERT_EQ(said.size(), 2U);
   EXPECT_EQ(said[0]["id"], 1);
@@ -104,13 +104,13 @@ TEST(mcp_server, calls_a_tool) {
   EXPECT_EQ(said["result"]["isError"], false);
 }
 
-/// What a tool with these blocks answers.
+/// The result of a tool that returns these content blocks.
 json answered(json blocks, bool quotes_recordings = true) {
   const tool asked{"t", "", {}, [&](const json&) -> result<json> { return blocks; }, quotes_recordings};
   return outcome_of(asked, json::object())["content"];
 }
 
-TEST(mcp_answers, are_marked_as_data_of_the_recording) {
+TEST(mcp_responses, are_marked_as_data_of_the_recording) {
   json marked = answered(json::array({text_block("data"), text_block("Cut.")}));
   ASSERT_EQ(marked.size(), 3U);
   EXPECT_EQ(marked[0]["text"], data_mark);
@@ -124,12 +124,12 @@ TEST(mcp_answers, are_marked_as_data_of_the_recording) {
   EXPECT_EQ(answered(json::array({text_block("ours")}), false), json::array({text_block("ours")}));
 }
 
-TEST(mcp_answers, errors_can_quote_a_recording_too) {
+TEST(mcp_responses, errors_can_quote_a_recording_too) {
   const json said = called(R"({"name":"fail"})")["result"];
   EXPECT_EQ(said["content"][0]["text"], data_mark);
 }
 
-TEST(mcp_answers, show_what_is_hidden_and_stay_json) {
+TEST(mcp_responses, show_what_is_hidden_and_stay_json) {
   const json name = "\x1b[2J \u009b \u202e \u200b \U000e0049 \x7f \n end";
   const json said = answered(json::array({text_block(json{{"name", name}}.dump())}));
   const std::string text = said[1]["text"];
@@ -137,7 +137,7 @@ TEST(mcp_answers, show_what_is_hidden_and_stay_json) {
   EXPECT_EQ(json::parse(text)["name"], name);
 }
 
-TEST(mcp_answers, are_cut_between_characters) {
+TEST(mcp_responses, are_cut_between_characters) {
   for (const std::string& text : {std::string(100'000, 'x'), [] {
                                     std::string many;
                                     for (int i = 0; i < 20'000; ++i) many += "\u6f22\u200b";
@@ -145,14 +145,14 @@ TEST(mcp_answers, are_cut_between_characters) {
                                   }()}) {
     const json said = answered(json::array({text_block(text)}));
     ASSERT_EQ(said.size(), 3U);
-    EXPECT_LE(said[1]["text"].get<std::string>().size(), most_bytes);
-    EXPECT_GT(said[1]["text"].get<std::string>().size(), most_bytes - 4);
+    EXPECT_LE(said[1]["text"].get<std::string>().size(), max_bytes);
+    EXPECT_GT(said[1]["text"].get<std::string>().size(), max_bytes - 4);
     EXPECT_NO_THROW(static_cast<void>(said.dump()));
-    EXPECT_THAT(said[2]["text"].get<std::string>(), HasSubstr("Cut after 20 KB"));
+    EXPECT_THAT(said[2]["text"].get<std::string>(), HasSubstr("Truncated to 20 KB"));
   }
 }
 
-TEST(mcp_server, cancelled_requests_have_no_answer) {
+TEST(mcp_server, cancelled_requests_have_no_result) {
   server cancelled({{"x", "", {{"type", "object"}, {"properties", json::object()}}, {}}},
                    [](const tool&, const json&, const json& id) -> std::optional<json> {
                      return id == 7 ? std::nullopt : std::optional(json::object());
@@ -160,9 +160,9 @@ TEST(mcp_server, cancelled_requests_have_no_answer) {
   const auto request = [](int id) {
     return json{{"jsonrpc", "2.0"}, {"id", id}, {"method", "tools/call"}, {"params", {{"name", "x"}}}};
   };
-  EXPECT_FALSE(cancelled.answer(request(7).dump()));
-  EXPECT_TRUE(cancelled.answer(request(8).dump()));
-  const auto both = cancelled.answer(json::array({request(7), request(8)}).dump());
+  EXPECT_FALSE(cancelled.respond(request(7).dump()));
+  EXPECT_TRUE(cancelled.respond(request(8).dump()));
+  const auto both = cancelled.respond(json::array({request(7), request(8)}).dump());
   ASSERT_TRUE(both);
   EXPECT_EQ(json::parse(*both).size(), 1U);
 }
@@ -178,14 +178,14 @@ TEST(mcp_server, what_a_tool_cannot_do_is_for_the_model_to_read) {
 
 TEST(mcp_server, arguments_fit_the_schema_before_a_tool_sees_them) {
   for (const auto& [wrong, message] :
-       {std::pair{R"({"name":"cow"})", "no tool 'cow'"},
+       {std::pair{R"({"name":"cow"})", "no tool named 'cow'"},
         {R"({})", "name of a tool"},
         {R"({"name":"echo"})", "'text' is missing"},
         {R"({"name":"echo","arguments":[]})", "expected an object"},
         {R"({"name":"echo","arguments":{"text":1}})", "expected string"},
         {R"({"name":"echo","arguments":{"text":"a","count":1.5}})", "expected integer"},
         {R"({"name":"echo","arguments":{"text":"a","kind":"c"}})", "expected one of"},
-        {R"({"name":"echo","arguments":{"text":"a","more":1}})", "no argument 'more'"}}) {
+        {R"({"name":"echo","arguments":{"text":"a","more":1}})", "no argument named 'more'"}}) {
     const json said = called(wrong);
     EXPECT_EQ(said["error"]["code"], -32602) << wrong;
     EXPECT_THAT(said["error"]["message"].get<std::string>(), HasSubstr(message)) << wrong;
@@ -195,7 +195,7 @@ TEST(mcp_server, arguments_fit_the_schema_before_a_tool_sees_them) {
 TEST(mcp_server, damaged_lines_get_one_line_or_none) {
   const std::string whole =
       R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a\u00e4","count":3}}})";
-  std::mt19937 random(1);  // NOLINT: the same damage in each run.
+  std::mt19937 random(1);  // NOLINT: a fixed seed, for the same damage in every run.
   server subject = made_server();
   std::size_t errors = 0;
   for (int round = 0; round < 20'000; ++round) {
@@ -217,11 +217,11 @@ TEST(mcp_server, damaged_lines_get_one_line_or_none) {
       }
       if (line.empty()) line = " ";
     }
-    const auto answer = subject.answer(line);
-    if (!answer) continue;
-    EXPECT_EQ(answer->find('\n'), std::string::npos);
-    const json read = json::parse(*answer, nullptr, false);
-    ASSERT_FALSE(read.is_discarded()) << *answer;
+    const auto result = subject.respond(line);
+    if (!result) continue;
+    EXPECT_EQ(result->find('\n'), std::string::npos);
+    const json read = json::parse(*result, nullptr, false);
+    ASSERT_FALSE(read.is_discarded()) << *result;
     errors += read.is_object() && read.contains("error");
   }
   EXPECT_GT(errors, 1000U);
@@ -233,15 +233,15 @@ TEST(mcp_server, bears_deep_and_long_lines) {
   EXPECT_EQ(asked(deep)["error"]["code"], -32700);
   const json refused = asked(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)" + deep + "}");
   EXPECT_EQ(refused["error"]["message"],
-            "this line: at byte 154: it is nested deeper than 100 levels; expected one JSON-RPC 2.0 message a line");
+            "this line: at byte 154: it is nested deeper than 100 levels; expected one JSON-RPC 2.0 message per line");
   const json said = called(R"({"name":"echo","arguments":{"text":")" + std::string(1'000'000, 'x') + R"("}})");
-  EXPECT_EQ(said["result"]["content"][1]["text"].get<std::string>(), std::string(most_bytes, 'x'));
+  EXPECT_EQ(said["result"]["content"][1]["text"].get<std::string>(), std::string(max_bytes, 'x'));
 }
 
 TEST(mcp_server, names_that_are_no_utf8_are_answered_in_utf8) {
-  const auto answer = made_server().answer("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}");
-  ASSERT_TRUE(answer);
-  EXPECT_FALSE(json::parse(*answer, nullptr, false).is_discarded());
+  const auto result = made_server().respond("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}");
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(json::parse(*result, nullptr, false).is_discarded());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// sluice export --format html: what the page holds. A browser opens one in tests/app/browser.
+// sluice export --format html: the content of the page. tests/app/browser opens one in a browser.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ TEST_F(html_page, replaces_a_file_only_if_it_may) {
 TEST_F(html_page, says_what_is_missing) {
   EXPECT_THAT(run_sluice({"export", recording, "-o", "page.html", "--table", "kernels"}).err, HasSubstr("--table"));
   fs::remove(file("share/sluice/web/page.wasm.gz"));
-  EXPECT_THAT(run_sluice({"export", recording, "-o", "page.html"}).err, HasSubstr("the page is not there"));
+  EXPECT_THAT(run_sluice({"export", recording, "-o", "page.html"}).err, HasSubstr("page not found"));
   EXPECT_FALSE(exists("page.html"));
 }
 

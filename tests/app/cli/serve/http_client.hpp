@@ -13,11 +13,11 @@
 #include <string_view>
 #include <utility>
 
-/// A client that sends whatever a test says, byte for byte.
+/// A client that sends exactly the bytes that a test passes.
 namespace sluice {
 
 struct http_reply {
-  int status = 0;  ///< 0: there was none.
+  int status = 0;  ///< 0 if there was no reply.
   std::map<std::string, std::string> headers;
   std::string body;
 };
@@ -41,7 +41,7 @@ class http_client {
 
   [[nodiscard]] bool connected() const { return connected_; }
 
-  /// False if the server has closed.
+  /// Returns false if the server has closed the connection.
   bool send(std::string_view text) const {
     while (!text.empty()) {
       const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
@@ -51,7 +51,7 @@ class http_client {
     return true;
   }
 
-  /// The next answer. `with_body` false: of a HEAD request.
+  /// Reads the next reply. `with_body`: false for a reply to a HEAD request.
   http_reply read(bool with_body = true) {
     http_reply reply;
     std::size_t end = 0;
@@ -73,7 +73,7 @@ class http_client {
     return reply;
   }
 
-  /// True if the server closes in this time; what it sends before is thrown away.
+  /// Returns true if the server closes the connection within `milliseconds`. Discards data that arrives before that.
   bool is_closed_within(int milliseconds) {
     while (read_more(milliseconds)) {
     }

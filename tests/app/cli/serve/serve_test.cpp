@@ -1,4 +1,4 @@
-// sluice serve: what its clients get, and what they do not.
+// sluice serve: which files clients can get, and which they cannot.
 #include "tests/app/cli/serve/http_client.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 namespace fs = std::filesystem;
 
-/// What is taken for a recording by its first bytes.
+/// The content of a file whose first bytes identify it as a recording.
 std::string as_recording(const std::string& text) { return "\x89SLUICE\n" + text; }
 
 class serve_verb : public installed_program {
@@ -36,9 +36,9 @@ class serve_verb : public installed_program {
   }
   ~serve_verb() override { stop(); }
 
-  /// Starts the server, and reads where it is.
+  /// Starts the server and reads its address.
   void serve(std::vector<std::string> arguments, const variables& environment = {}) {
-    fs::remove(file("out"));  // Of an earlier server: it would be read before the new one has written its own.
+    fs::remove(file("out"));  // Otherwise the output of an earlier server would be read first.
     arguments.insert(arguments.begin(), "serve");
     child_ = begin_sluice(arguments, environment);
     std::string said;
@@ -66,7 +66,7 @@ class serve_verb : public installed_program {
                                     const std::string& method = "GET") const {
     return method + " " + target + " HTTP/1.1\r\nHost: " + host_ + "\r\n" + headers + "\r\n";
   }
-  /// The answer to a request for `path` below the token.
+  /// The reply to a request for `path` below the token.
   http_reply get(const std::string& path, const std::string& headers = {}) {
     return ask(request("/" + token_ + "/" + path, headers));
   }
@@ -104,14 +104,14 @@ TEST_F(serve_verb, shows_the_page_in_an_origin_of_its_own) {
   EXPECT_EQ(page.headers["Cross-Origin-Opener-Policy"], "same-origin");
   EXPECT_EQ(page.headers["Cross-Origin-Embedder-Policy"], "require-corp");
   EXPECT_EQ(page.headers["Cross-Origin-Resource-Policy"], "same-origin");
-  EXPECT_EQ(page.headers["Referrer-Policy"], "no-referrer") << "the address holds the secret";
+  EXPECT_EQ(page.headers["Referrer-Policy"], "no-referrer") << "the address contains the secret";
   EXPECT_EQ(get("other.html").status, 404);
 }
 
 TEST_F(serve_verb, names_each_recording_in_its_address) {
   write("a b+100%#?&.sluice", "odd");
   serve({"runs/digits.sluice", "a b+100%#?&.sluice"});
-  // What a browser makes of it: the query is decoded once, then each value is an address.
+  // As a browser reads the address: it decodes the query once, then uses each value as an address.
   EXPECT_EQ(start_, "/" + token_ + "/?file=recordings/1/digits.sluice" +
                         "&file=recordings/2/a%2520b%252B100%2525%2523%253F%2526.sluice");
   EXPECT_EQ(get("recordings/1/digits.sluice").body, digits_);
@@ -119,7 +119,7 @@ TEST_F(serve_verb, names_each_recording_in_its_address) {
   EXPECT_EQ(get("recordings/2/digits.sluice").status, 404);
 }
 
-TEST_F(serve_verb, answers_ranges) {
+TEST_F(serve_verb, results_ranges) {
   serve({"runs"});
   struct {
     const char* wanted;
@@ -135,7 +135,7 @@ TEST_F(serve_verb, answers_ranges) {
       {"bytes=998-18446744073709551615", 206, "89", "bytes 998-999/1000"},
       {"bytes=1000-1001", 416, "", "bytes */1000"},
       {"bytes=-0", 416, "", "bytes */1000"},
-      // What makes no sense is ignored.
+      // Invalid ranges are ignored.
       {"bytes=9-5", 200, digits_, ""},
       {"bytes=-", 200, digits_, ""},
       {"bytes=0-1,4-5", 200, digits_, ""},
@@ -169,19 +169,19 @@ TEST_F(serve_verb, tells_whether_a_recording_grows_and_which_file_it_is) {
   const int writer = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   struct flock whole {};
   whole.l_type = F_WRLCK;
-  ASSERT_EQ(::fcntl(writer, F_OFD_SETLK, &whole), 0) << "as who writes a recording does";
+  ASSERT_EQ(::fcntl(writer, F_OFD_SETLK, &whole), 0) << "as the writer of a recording does";
   serve({"runs"});
   http_reply before = head(place);
   EXPECT_EQ(before.headers["Sluice-Growing"], "1");
   const std::string first = before.headers["Sluice-Version"];
   EXPECT_EQ(before.headers["Sluice-Newest"], first);
 
-  // The recording ends: another file takes its place.
+  // The recording ends: the finished file replaces the file that was written so far.
   ::close(writer);
   write("complete", as_recording("another file"));
   fs::rename(file("complete"), path);
   http_reply old = get(place + "?version=" + first);
-  EXPECT_EQ(old.body, digits_) << "never bytes of both";
+  EXPECT_EQ(old.body, digits_) << "never a mixture of both files";
   EXPECT_EQ(old.headers["Sluice-Growing"], "0");
   EXPECT_EQ(old.headers["Sluice-Version"], first);
   const std::string second = old.headers["Sluice-Newest"];
@@ -216,10 +216,10 @@ TEST_F(serve_verb, serves_a_recording_that_is_made_elsewhere) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(get(place).body, content_of(training));
   there.reset();
-  EXPECT_EQ(get(place).body, content_of(training)) << "what came stays";
+  EXPECT_EQ(get(place).body, content_of(training)) << "received events stay";
 }
 
-TEST_F(serve_verb, answers_one_request_after_another_on_one_connection) {
+TEST_F(serve_verb, results_one_request_after_another_on_one_connection) {
   serve({"runs"});
   http_client client(port_);
   const std::string target = "/" + token_ + "/recordings/1/digits.sluice";
@@ -253,7 +253,7 @@ TEST_F(serve_verb, lists_the_recordings_of_folders_and_no_others) {
   EXPECT_THAT(list.body, Not(HasSubstr("<b>")));
 }
 
-// A client without the secret, or with a part of it.
+// Tried: a client without the secret, or with a part of it.
 TEST_F(serve_verb, says_nothing_to_who_does_not_know_the_secret) {
   serve({"runs"});
   EXPECT_EQ(token_.size(), 32U);
@@ -265,7 +265,7 @@ TEST_F(serve_verb, says_nothing_to_who_does_not_know_the_secret) {
     for (const char* path : {"", "page.js", "recordings/", "recordings/1/digits.sluice"}) {
       http_reply reply = ask(request("/" + each + "/" + path));
       EXPECT_EQ(reply.status, 404) << each << " " << path;
-      EXPECT_THAT(reply.body, HasSubstr("The address is not complete")) << "all get the same";
+      EXPECT_THAT(reply.body, HasSubstr("The address is incomplete")) << "all get the same reply";
     }
   EXPECT_EQ(ask(request("/")).status, 404);
   EXPECT_EQ(ask(request("/" + token_)).status, 404);
@@ -273,10 +273,10 @@ TEST_F(serve_verb, says_nothing_to_who_does_not_know_the_secret) {
   const std::string first = token_;
   stop();
   serve({"runs"});
-  EXPECT_NE(token_, first) << "each run has its own";
+  EXPECT_NE(token_, first) << "each run has its own secret";
 }
 
-// DNS rebinding: a page elsewhere makes its own name mean this machine.
+// Tried: DNS rebinding, where a foreign page makes its own host name resolve to this machine.
 TEST_F(serve_verb, has_no_name_but_its_own) {
   serve({"runs"});
   const std::string port = ":" + std::to_string(port_);
@@ -295,10 +295,10 @@ TEST_F(serve_verb, has_no_name_but_its_own) {
 TEST_F(serve_verb, listens_to_this_machine_only) {
   serve({});
   EXPECT_TRUE(http_client(port_).connected());
-  EXPECT_FALSE(http_client(port_, "127.0.0.2").connected()) << "an address of this machine, but not ours";
+  EXPECT_FALSE(http_client(port_, "127.0.0.2").connected()) << "the server does not listen on this address";
 }
 
-// Files of other kinds beside recordings, by the names of recordings, too, and in formats that recordings have as well.
+// Tried: other files beside recordings, also with names of recordings, and in formats that recordings can have.
 TEST_F(serve_verb, serves_no_other_files_of_a_folder) {
   const std::vector<std::pair<std::string, std::string>> others = {
       {"notes.txt", "the secret"},
@@ -328,10 +328,10 @@ TEST_F(serve_verb, serves_no_other_files_of_a_folder) {
     EXPECT_EQ(get(std::string("recordings/1/") + name).status, 200) << name;
     EXPECT_THAT(list, HasSubstr(std::string("recordings/1/") + name)) << name;
   }
-  EXPECT_EQ(get("recordings/2/notes.txt").status, 200) << "it was named";
+  EXPECT_EQ(get("recordings/2/notes.txt").status, 200) << "it was named on the command line";
 }
 
-// A recording that was served, whose name another file takes.
+// Tried: replacing a recording that is being served by another file.
 TEST_F(serve_verb, serves_no_other_file_that_takes_the_name_of_a_recording) {
   serve({"runs"});
   EXPECT_EQ(get("recordings/1/digits.sluice").body, digits_);
@@ -340,7 +340,7 @@ TEST_F(serve_verb, serves_no_other_file_that_takes_the_name_of_a_recording) {
   EXPECT_EQ(get("recordings/1/digits.sluice").status, 404);
 }
 
-// Ways out of a folder: up, absolute, encoded, through links, into other kinds of files.
+// Tried: ways out of a folder: up, absolute, encoded, through links, into other kinds of files.
 TEST_F(serve_verb, serves_nothing_outside_the_named_folder) {
   write("secret.sluice", as_recording("secret"));
   write("runs/.hidden.sluice", as_recording("secret"));
@@ -430,14 +430,14 @@ TEST_F(serve_verb, cuts_off_who_sends_too_much_or_nonsense) {
   const std::string bytes(1 << 16, 'x');
   bool taken = true;
   for (int i = 0; i < 1000 && taken; ++i) taken = endless.send(bytes);
-  EXPECT_FALSE(taken) << "64 MB were read";
+  EXPECT_FALSE(taken) << "the server read 64 MB";
   http_client other(port_);
   other.send(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15));
   EXPECT_TRUE(other.is_closed_within(3000)) << "another protocol";
   EXPECT_EQ(get("").status, 200);
 }
 
-TEST_F(serve_verb, answers_a_hundred_connections_at_once) {
+TEST_F(serve_verb, results_a_hundred_connections_at_once) {
   serve({"runs"});
   std::vector<http_client> clients;
   for (int i = 0; i < 100; ++i) clients.emplace_back(port_);
@@ -449,7 +449,7 @@ TEST_F(serve_verb, answers_a_hundred_connections_at_once) {
   }
 }
 
-// More connections than the server has, by a client that sends nothing.
+// Tried: more connections than the server allows, from a client that sends nothing.
 TEST_F(serve_verb, keeps_room_for_who_knows_the_secret) {
   serve({"runs"});
   http_client known(port_);
@@ -458,9 +458,9 @@ TEST_F(serve_verb, keeps_room_for_who_knows_the_secret) {
   std::vector<http_client> silent;
   for (int i = 0; i < 400; ++i) silent.emplace_back(port_);
   EXPECT_EQ(get("").status, 200);
-  EXPECT_TRUE(silent.front().is_closed_within(3000)) << "the oldest goes first";
+  EXPECT_TRUE(silent.front().is_closed_within(3000)) << "the oldest is closed first";
   known.send(request("/" + token_ + "/recordings/1/digits.sluice", "Range: bytes=12-13\r\n"));
-  EXPECT_EQ(known.read().body, "23") << "who knew the secret was cut off";
+  EXPECT_EQ(known.read().body, "23") << "a client with the secret was disconnected";
 }
 
 TEST_F(serve_verb, ends_by_a_signal) {
@@ -491,10 +491,10 @@ TEST_F(serve_verb, says_why_it_cannot_serve) {
   fs::remove(file("share/sluice/web/page.wasm.gz"));
   ended = run_sluice({"serve"});
   EXPECT_EQ(ended.status, 1);
-  EXPECT_THAT(ended.err, HasSubstr("share/sluice/web: the page is not there; ./dev web builds it\n"));
+  EXPECT_THAT(ended.err, HasSubstr("share/sluice/web: page not found; build it with ./dev web\n"));
 }
 
-// Command lines can be read by all users.
+// All users can read command lines.
 TEST_F(serve_verb, opens_a_browser_without_the_secret_on_a_command_line) {
   write("bin/xdg-open", "#!/bin/sh\nstat -c %a \"${1%/*}\" > '" + file("rights") + "'\ncp \"$1\" '" + file("shown") +
                             "'\necho \"$@\" > '" + file("words") + "'\n");
@@ -508,12 +508,12 @@ TEST_F(serve_verb, opens_a_browser_without_the_secret_on_a_command_line) {
   EXPECT_THAT(content_of(file("shown")), HasSubstr("url=http://" + host_ + "/" + token_ + "/recordings/\""));
   EXPECT_EQ(content_of(file("rights")), "700\n");
   stop();
-  EXPECT_FALSE(fs::exists(words.substr(0, words.size() - 1))) << "it goes with the server";
+  EXPECT_FALSE(fs::exists(words.substr(0, words.size() - 1))) << "it is deleted when the server ends";
 }
 
 using serve_slowly = serve_verb;
 
-// Slow loris: headers that never end, a byte at a time; and a client that asks for much and reads nothing.
+// Tried: headers that never end, sent byte by byte (Slowloris); a client that requests much and reads nothing.
 TEST_F(serve_slowly, cuts_off_slow_clients) {
   write("large.sluice", std::string(std::size_t{64} << 20, 'x'));
   serve({"large.sluice"});
@@ -536,10 +536,10 @@ TEST_F(serve_slowly, cuts_off_slow_clients) {
   for (http_client& each : slow) EXPECT_TRUE(each.is_closed_within(3000));
   std::this_thread::sleep_for(std::chrono::milliseconds(std::max<long>(0, 25'000 - passed())));
   const http_reply part = lazy.read();
-  EXPECT_LT(part.body.size(), std::size_t{64} << 20) << "it was still sent after 25 s";
+  EXPECT_LT(part.body.size(), std::size_t{64} << 20) << "the server was still sending after 25 s";
 }
 
-// The limit on file sizes stands for any disk that is full: without a handler, its signal would end the server.
+// A file size limit simulates a full disk: without a handler, its signal would end the server.
 TEST_F(serve_verb, a_live_recording_without_an_end_is_served_as_far_as_there_is_room_and_one_line_says_so) {
   remote::false_server liar(file("socket"));
   liar.run([](const remote::frame& asked, std::vector<std::byte>& out) {
@@ -550,7 +550,7 @@ TEST_F(serve_verb, a_live_recording_without_an_end_is_served_as_far_as_there_is_
       remote::put_frame(out, frame_kind::extent, asked.id,
                         remote::bytes_of(remote::extent_message{1, 1, INT64_MAX, 1}));
     if (asked.kind == frame_kind::read)
-      remote::put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(remote::most_read));
+      remote::put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(remote::max_read));
     return true;
   });
   rlimit before{};
@@ -567,8 +567,8 @@ TEST_F(serve_verb, a_live_recording_without_an_end_is_served_as_far_as_there_is_
   const outcome ended = stop();
   EXPECT_EQ(ended.status, 128 + SIGTERM);
   EXPECT_EQ(ended.err,
-            "sluice: socket: cannot keep what comes in a scratch file: File too large: what was recorded until then is "
-            "shown; name a folder with more space in TMPDIR\n");
+            "sluice: socket: cannot write to a scratch file: File too large: showing the recording up to then; "
+            "set TMPDIR to a folder with more space\n");
 }
 
 }  // namespace

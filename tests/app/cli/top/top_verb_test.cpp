@@ -1,4 +1,4 @@
-// sluice top: its figures are those of the report, and it leaves the terminal as it was.
+// sluice top: it shows the metrics of the report, and restores the terminal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ using ::testing::StartsWith;
 
 std::string recording(const std::string& name) { return SLUICE_SOURCE_DIR "/assets/recordings/" + name + ".sluice"; }
 
-/// The fields of the first line that begins with `start`, between runs of two spaces or more.
+/// The fields of the first line that begins with `start`. Two or more spaces separate fields.
 std::vector<std::string> fields(const std::string& text, const std::string& start) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -44,7 +44,7 @@ std::vector<std::string> fields(const std::string& text, const std::string& star
 
 class top_verb : public sluice_program {
  protected:
-  /// The bytes in use at the end by the report, as `top` writes them.
+  /// The bytes in use at the end according to the report, formatted as `top` does.
   static std::string at_end(const json& report, const std::string& layer) {
     std::uint64_t bytes = 0;
     for (const json& each : report["memory"])
@@ -53,7 +53,7 @@ class top_verb : public sluice_program {
   }
 };
 
-TEST_F(top_verb, figures_are_those_of_the_report) {
+TEST_F(top_verb, metrics_are_those_of_the_report) {
   for (const auto& [name, layer] : {std::pair("pytorch-training", "framework"), std::pair("leak", "driver")}) {
     const json report = json::parse(run_sluice({"report", "--format", "json", recording(name)}).out);
     const outcome shown = run_sluice({"top", "--once", recording(name)});
@@ -65,9 +65,9 @@ TEST_F(top_verb, figures_are_those_of_the_report) {
     ASSERT_EQ(gpu.size(), 8U) << shown.out;
     EXPECT_EQ(gpu[1], at_end(report, layer));
     EXPECT_EQ(gpu[2], "+" + gpu[1]) << "the recording is shorter than a minute";
-    EXPECT_EQ(gpu[3], at_end(report, "driver")) << "it has no pools of the driver";
+    EXPECT_EQ(gpu[3], at_end(report, "driver")) << "the recording has no driver pools";
     EXPECT_EQ(gpu[4], format_bytes(report["not_tracked"][0]["at_end_bytes"].get<std::uint64_t>()));
-    // The definition of what is untracked: the whole without what is tracked and what the recorder has.
+    // Untracked memory is the total minus tracked memory and the recorder's own memory.
     std::uint64_t tracked = 0;
     for (const json& each : report["memory"])
       if (each["layer"] == "driver" && each["kind"] == "device") tracked = each["at_end_bytes"];
@@ -75,14 +75,14 @@ TEST_F(top_verb, figures_are_those_of_the_report) {
                                    report["not_tracked"][0]["recorder_bytes"].get<std::uint64_t>()));
     const auto process = fields(shown.out, std::to_string(report["processes"][0]["pid"].get<int>()));
     ASSERT_EQ(process.size(), 5U) << shown.out;
-    EXPECT_EQ(process[2], gpu[1]) << "one process has all of it";
+    EXPECT_EQ(process[2], gpu[1]) << "there is only one process";
     EXPECT_EQ(process[3], gpu[3]);
     EXPECT_EQ(process[4], report["processes"][0]["command"].get<std::string>() + " (exit status 0)");
   }
 }
 
 TEST_F(top_verb, rates_are_those_of_the_report_on_the_last_second) {
-  // The recording is shorter than a second; where copies ended is known up to a moment before its end.
+  // The recording is shorter than a second. Ends of copies are known until shortly before its end.
   const json report = json::parse(run_sluice({"report", "--format", "json", recording("leak")}).out);
   const std::string shown = run_sluice({"top", "--once", recording("leak")}).out;
   const json& way = report["transfers"][0];
@@ -102,7 +102,7 @@ TEST_F(top_verb, rates_are_those_of_the_report_on_the_last_second) {
 
 TEST_F(top_verb, names_the_lines_that_hold_memory) {
   const std::string shown = run_sluice({"top", "--once", recording("pytorch-training")}).out;
-  const auto title = shown.find("\nLive memory of GPU 0, framework: device, by line\n");
+  const auto title = shown.find("\nLive memory: GPU 0, framework: device, by line\n");
   ASSERT_NE(title, std::string::npos) << shown;
   EXPECT_THAT(shown.substr(title), HasSubstr("33.0 MiB  51 %  2 blocks  rec/train.py:29, forward\n"));
 }
@@ -115,7 +115,7 @@ TEST_F(top_verb, says_why_it_shows_nothing) {
   EXPECT_EQ(run_sluice({"top", "a", "b"}).status, 2);
 }
 
-/// What needs a recording that grows for seconds.
+/// Fixture for tests that need a recording that grows for several seconds.
 class top_live : public top_verb {
  protected:
   void SetUp() override {
@@ -130,7 +130,7 @@ class top_live : public top_verb {
     end_sluice(recorder_);
   }
 
-  /// Starts `sluice top ARGUMENTS` on a terminal of its own.
+  /// Starts `sluice top ARGUMENTS` on a new terminal.
   void on_terminal(const std::vector<std::string>& arguments, unsigned short columns = 80, unsigned short rows = 24) {
     const winsize size{rows, columns, 0, 0};
     ASSERT_EQ(openpty(&terminal_, &its_end_, nullptr, nullptr, &size), 0);
@@ -152,7 +152,7 @@ class top_live : public top_verb {
       _exit(97);
     }
   }
-  /// Reads what it draws until `text` comes; false if it does not in 10 s. What was drawn up to there is in `drawn_`.
+  /// Reads the output into `drawn_` until `text` appears; false if it does not within 10 s.
   bool until(const std::string& text) {
     drawn_ = std::exchange(rest_, {});
     for (int i = 0; i < 1000 && drawn_.find(text) == std::string::npos; ++i) {
@@ -171,7 +171,7 @@ class top_live : public top_verb {
   void press(const std::string& keys) const {
     ASSERT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
-  /// The exit status, as a shell has it; checks that the terminal is as it was.
+  /// The exit status, as in a shell. Checks that the terminal was restored.
   int ended() {
     EXPECT_TRUE(until("\033[?7h\033[?25h\033[?1049l")) << drawn_;
     int status = 0;
@@ -210,12 +210,12 @@ TEST_F(top_live, finds_the_recordings_that_run) {
 
 TEST_F(top_live, draws_again_and_ends_by_a_key) {
   on_terminal({"--interval", "0.2", "own.sluice"});
-  ASSERT_TRUE(until("q quits"));
+  ASSERT_TRUE(until("q: quit"));
   EXPECT_THAT(drawn_, StartsWith("\033[?1049h\033[?25l\033[?7l"));
   EXPECT_TRUE(until("GPU 0")) << drawn_;
-  EXPECT_TRUE(until("each second, ")) << "a rate between two frames: " << drawn_;
+  EXPECT_TRUE(until("per second, ")) << "a rate is computed between two frames: " << drawn_;
   press("xyz\033[A");
-  EXPECT_TRUE(until("q quits")) << "other keys do nothing";
+  EXPECT_TRUE(until("q: quit")) << "other keys do nothing";
   press("q");
   EXPECT_EQ(ended(), 0);
 }
@@ -234,17 +234,17 @@ TEST_F(top_live, ends_by_signals) {
 TEST_F(top_live, follows_the_size_of_the_terminal) {
   on_terminal({"--interval", "60", "own.sluice"}, 40, 10);
   ASSERT_TRUE(until("GPU 0"));
-  ASSERT_TRUE(until("q quits"));
+  ASSERT_TRUE(until("q: quit"));
   const winsize size{30, 120, 0, 0};
   ASSERT_EQ(ioctl(terminal_, TIOCSWINSZ, &size), 0);
-  ASSERT_TRUE(until("q quits")) << "long before the interval has passed";
+  ASSERT_TRUE(until("q: quit")) << "long before the interval is over";
   EXPECT_EQ(std::count(drawn_.begin(), drawn_.end(), '\n'), 29);
-  EXPECT_THAT(drawn_, HasSubstr("Simulated device")) << "there was no room for it";
+  EXPECT_THAT(drawn_, HasSubstr("Simulated device")) << "the smaller terminal had no space for it";
   press("q");
   EXPECT_EQ(ended(), 0);
 }
 
-// A shell's job control.
+// Simulates job control by a shell.
 TEST_F(top_live, gives_the_terminal_back_while_it_is_stopped) {
   on_terminal({"--interval", "60", "own.sluice"});
   ASSERT_TRUE(until("GPU 0"));

@@ -1,4 +1,4 @@
-// A frame of sluice top: what it says, and that it fits.
+// A frame of sluice top has the right content and fits the terminal.
 #include "app/cli/top/view.hpp"
 
 #include <gmock/gmock.h>
@@ -18,8 +18,8 @@ using ::testing::Not;
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
-figures training(std::size_t gpus = 1, std::size_t processes = 1, std::size_t held = 2) {
-  figures made;
+top_metrics training(std::size_t gpus = 1, std::size_t processes = 1, std::size_t held = 2) {
+  top_metrics made;
   made.span = {0, 12'000'000'000};
   made.growing = true;
   made.events = 1'200'000;
@@ -46,46 +46,46 @@ figures training(std::size_t gpus = 1, std::size_t processes = 1, std::size_t he
   return made;
 }
 
-std::vector<std::string> text_of(const figures& of, std::size_t columns = 80, std::size_t rows = 24,
+std::vector<std::string> text_of(const top_metrics& of, std::size_t columns = 80, std::size_t rows = 24,
                                  std::optional<double> rate = std::nullopt) {
   std::vector<std::string> made;
   for (const view_line& each : view_of(of, {"train.sluice", rate, columns, rows})) made.push_back(each.text);
   return made;
 }
 
-TEST(top_view, says_the_figures) {
+TEST(top_view, says_the_metrics) {
   const auto lines = text_of(training());
   EXPECT_THAT(lines, ::testing::ElementsAre(
                          "train.sluice: 12.0 s, being written",
-                         "1,200,000 events, 100,000 each second (mean), 0 lost, 0 failed allocations",
-                         "used: framework layer, device memory; reserved: got from the driver", "",
-                         "GPU        used   in 1 min  reserved  untracked  whole GPU  full  name",
-                         "GPU 0  10.0 GiB  -1.00 GiB  12.0 GiB   1.00 GiB   14.0 GiB  10 %  NVIDIA H200", "",
-                         "GPU    copies          last second  while copying  of the link  copying",
-                         "GPU 0  host to device    12.0 GB/s      50.4 GB/s         80 %     25 %", "",
+                         "1,200,000 events, 100,000 per second (mean), 0 lost, 0 failed allocations",
+                         "used: framework layer, device memory; reserved: from the driver", "",
+                         "GPU        used   in 1 min  reserved  untracked  whole GPU  in use  name",
+                         "GPU 0  10.0 GiB  -1.00 GiB  12.0 GiB   1.00 GiB   14.0 GiB    10 %  NVIDIA H200", "",
+                         "GPU    copies          last second  while copying  of link  copying",
+                         "GPU 0  host to device    12.0 GB/s      50.4 GB/s     80 %     25 %", "",
                          " PID  GPU        used  reserved  command", "4000  GPU 0  10.0 GiB  12.0 GiB  python train.py",
-                         "", "Live memory of GPU 0, framework: device, by line",
+                         "", "Live memory: GPU 0, framework: device, by line",
                          "6.00 GiB  60 %  12 blocks  train.py:1, make", "6.00 GiB  60 %  12 blocks  train.py:2, make"));
 }
 
 TEST(top_view, says_how_the_recording_is) {
-  figures of = training();
+  top_metrics of = training();
   of.seconds_since = 12.3;
   EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, nothing new for 12 s");
   of.seconds_behind = 5;
-  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, figures of 5 s ago");
+  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, metrics 5 s old");
   of.growing = false;
-  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, cut short: its writer died");
+  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, cut short: the recorder ended early");
   of.complete = true;
   of.simulated = true;
   EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s on the simulated device, finished");
   of.lost = 7;
   of.failed = 1;
-  EXPECT_EQ(text_of(of, 80, 24, 2'500.4)[1], "1,200,000 events, 2,500 each second, 7 lost, 1 failed allocation");
+  EXPECT_EQ(text_of(of, 80, 24, 2'500.4)[1], "1,200,000 events, 2,500 per second, 7 lost, 1 failed allocation");
 }
 
 TEST(top_view, shows_errors_first) {
-  figures of = training();
+  top_metrics of = training();
   of.errors = {"12 allocations failed."};
   const auto lines = text_of(of);
   EXPECT_EQ(lines[4], "Errors");
@@ -93,7 +93,7 @@ TEST(top_view, shows_errors_first) {
 }
 
 TEST(top_view, says_what_is_not_known) {
-  figures of = training();
+  top_metrics of = training();
   gpu_row& gpu = of.gpus[0];
   gpu.used.reset();
   gpu.untracked.reset();
@@ -105,7 +105,7 @@ TEST(top_view, says_what_is_not_known) {
   of.processes[0].rank = 3;
   of.stacks = false;
   const auto lines = text_of(of);
-  EXPECT_THAT(lines, Contains("GPU 0     -         -         -          -          -     -  NVIDIA H200"));
+  EXPECT_THAT(lines, Contains("GPU 0     -         -         -          -          -       -  NVIDIA H200"));
   EXPECT_THAT(lines, Contains("4000     3  -       -         -  python train.py"));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("copies"))));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("Live memory"))));
@@ -113,7 +113,7 @@ TEST(top_view, says_what_is_not_known) {
 }
 
 TEST(top_view, fits_every_terminal) {
-  figures of = training(8, 64, 64);
+  top_metrics of = training(8, 64, 64);
   of.errors.assign(5, std::string(500, 'x'));
   for (const std::size_t columns : {1U, 2U, 40U, 80U, 200U})
     for (std::size_t rows = 1; rows < 120; ++rows) {
@@ -126,22 +126,22 @@ TEST(top_view, fits_every_terminal) {
   for (const char* each : {"Errors", "GPU        used", "GPU    copies", " PID  GPU"})
     EXPECT_THAT(lines, Contains(HasSubstr(each)));
   EXPECT_THAT(lines, Contains("... 63 more"));
-  EXPECT_EQ(text_of(of, 80, 1000).size(), 3U + 7 + 10 + 10 + 66 + 66) << "all of it, where there is room";
+  EXPECT_EQ(text_of(of, 80, 1000).size(), 3U + 7 + 10 + 10 + 66 + 66) << "everything, if there is space";
 }
 
 TEST(top_view, cuts_between_characters) {
-  figures of = training();
+  top_metrics of = training();
   of.held[0].text = "α.py:1, ββββββββββββ";
   for (std::size_t columns = 1; columns < 60; ++columns)
     for (const std::string& line : text_of(of, columns)) EXPECT_EQ(first_not_utf8(line), std::string::npos) << line;
 }
 
-// Names that drive a terminal.
+// Names that contain terminal control sequences.
 TEST(top_view, escapes_names) {
   const std::string hostile =
       "a\033[2J\r\nb\xe2\x80\xae\x9b"
       "c";
-  figures of = training();
+  top_metrics of = training();
   of.gpus[0].name = of.processes[0].command = of.held[0].text = of.held_title = hostile;
   of.errors = {hostile};
   for (const view_line& each : view_of(of, {hostile, std::nullopt, 500, 100}))

@@ -3,8 +3,8 @@
 
 Usage: data_set_test.py SLUICE ASSETS [PART OF A TEST'S NAME]
 
-64 generated ranks are exported; then the queries of ASSETS/sql run as they are in DuckDB, and in Spark if it is there,
-and must answer what `sluice query` does. Ends with 77 (skipped) where pyarrow or duckdb is missing: `./dev test` and
+64 generated ranks are exported; then the queries of ASSETS/sql run unchanged in DuckDB, and in Spark if installed, and
+must give the results of `sluice query`. Exits with 77 (skipped) if pyarrow or duckdb is missing: `./dev test` and
 `./dev data-set-check` install them, the latter Spark too."""
 import decimal
 import json
@@ -61,7 +61,7 @@ class Spark(Engine):
 
 
 class Recordings:
-    """The recordings that are exported, each under its run, and what `sluice query` says of them."""
+    """The exported recordings by run, and the results of `sluice query` for them."""
 
     def __init__(self, sluice, assets, folder):
         self.sluice, self.folder, self.data_set = sluice, folder, os.path.join(folder, "data set")
@@ -81,7 +81,7 @@ class Recordings:
         self.runs[name] = path
 
     def query(self, name, sql):
-        """The rows of an answer, as tuples."""
+        """The rows of a result, as tuples."""
         lines = json.loads(run(self.sluice, "query", "--format", "json", self.runs[name], sql))
         return [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in lines]
 
@@ -100,7 +100,7 @@ def expect_equal(what, got, wanted):
     raise AssertionError(f"{what}: {len(got)} rows instead of {len(wanted)}, such as {(got or wanted)[0]}")
 
 
-# What `sluice query` says of the same.
+# Helpers that make the same queries with `sluice query`.
 
 RANK_OF = "(SELECT coalesce(rank, 0) FROM process WHERE id = {}.process)"
 PEAK_ROWS = """
@@ -189,7 +189,7 @@ def test_peak_by_rank_and_module(engine, recordings, assets):
     wanted = [(name, *row) for name in recordings.runs for row in peaks_of_modules(recordings, name)]
     assert len(wanted) > RANKS, wanted
     expect_equal("peaks", sorted(got), sorted(wanted))
-    # The report's figure for ranks says the same of the layer that it shows.
+    # The report's metric for ranks agrees for the layer that it shows.
     for name in ("first", "second"):
         for rank, layer, kind, peak in recordings.query(name, "SELECT rank, layer, kind, peak FROM rank_use"):
             found = {row[5] for row in got if row[0] == name and row[1] == rank and row[3] == layer and row[4] == kind}

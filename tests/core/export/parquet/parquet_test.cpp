@@ -1,4 +1,4 @@
-// The data set of Parquet files, with a Python that only pretends to write. What real files say: data_set_test.py.
+// The data set of Parquet files, with a Python that only pretends to write. data_set_test.py checks real files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -33,13 +33,13 @@ class parquet_export : public query::sql_test {
     fs::remove_all(folder_);
   }
 
-  /// What runs as python3: a shell script, started as `python3 -c SCRIPT FOLDER`.
+  /// Installs a shell script that runs instead of python3; it is started as `python3 -c SCRIPT FOLDER`.
   void python(const std::string& script) {
     const fs::path at = folder_ / "bin" / "python3";
     std::ofstream(at) << "#!/bin/sh\n" << script;
     fs::permissions(at, fs::perms::owner_all);
   }
-  /// It takes everything, and writes a file of run "a".
+  /// Installs a python3 that reads all input and writes a file of run "a".
   void pretend() {
     python(
         "echo ready 1.0\n"
@@ -52,7 +52,7 @@ class parquet_export : public query::sql_test {
     open();
   }
 
-  result<outcome> write(const std::string& run, bool replaces = false, const std::string& to = "data") {
+  result<written_summary> write(const std::string& run, bool replaces = false, const std::string& to = "data") {
     setenv("RUN", run.c_str(), 1);
     options wanted;
     wanted.name = run;
@@ -119,7 +119,7 @@ TEST_F(parquet_export, adds_runs_to_a_data_set) {
               ::testing::ElementsAre("events/run=a/rank=0/part-0.parquet", "events/run=b/rank=0/part-0.parquet"));
 }
 
-TEST_F(parquet_export, replaces_a_run_only_if_told_to) {
+TEST_F(parquet_export, replaces_a_run_only_if_reported_to) {
   record();
   pretend();
   ASSERT_TRUE(write("a"));
@@ -157,11 +157,11 @@ TEST_F(parquet_export, sends_each_row_of_whatever_a_recording_holds) {
 #undef SLUICE_ADD
   open();
   for (const query::table& each : query::tables()) events += each.events ? 100U : 0U;
-  events -= 7 * 100;  // What only serves other rows.
+  events -= 7 * 100;  // Exclude events that only belong to other rows.
   pretend();
   const auto done = write("a");
   ASSERT_TRUE(done) << done.error().to_string();
-  // Events, kernels and copies once more, blocks, and figures.
+  // All events, kernels and copies a second time, blocks, and metrics.
   EXPECT_GE(done->rows, events + 200);
 }
 
@@ -170,7 +170,7 @@ TEST(partition_value, keeps_plain_names_and_writes_others_as_hive_does) {
   EXPECT_EQ(partition_value("a/b=c d%\n\xc3\xa4"), "a%2Fb%3Dc%20d%25%0A%C3%A4");
 }
 
-TEST(rank_book, tells_whose_a_process_and_a_device_are) {
+TEST(rank_table, tells_whose_a_process_and_a_device_are) {
   trace::tables tables;
   const auto process = [&](std::uint64_t id, std::int64_t rank) {
     trace::process_row row;
@@ -191,21 +191,21 @@ TEST(rank_book, tells_whose_a_process_and_a_device_are) {
   stream(1, 1, 7);
   stream(2, 1, 8);
   stream(3, 2, 8);
-  const rank_book book(tables);
+  const rank_table book(tables);
   EXPECT_THAT(book.all(), ::testing::ElementsAre(4, 5));
   EXPECT_EQ(book.of(1), 4);
-  EXPECT_EQ(book.of(3), rank_book::none);
-  EXPECT_EQ(book.of(0), rank_book::none);
+  EXPECT_EQ(book.of(3), rank_table::none);
+  EXPECT_EQ(book.of(0), rank_table::none);
   EXPECT_EQ(book.of_device(7), 4);
-  EXPECT_EQ(book.of_device(8), rank_book::none) << "Two ranks share it.";
+  EXPECT_EQ(book.of_device(8), rank_table::none) << "Two ranks share it.";
 }
 
-TEST(rank_book, gives_a_recording_without_ranks_rank_0) {
+TEST(rank_table, gives_a_recording_without_ranks_rank_0) {
   trace::tables tables;
   trace::process_row row;
   row.id = trace::process_id{1};
   tables.processes.put(row);
-  const rank_book book(tables);
+  const rank_table book(tables);
   EXPECT_THAT(book.all(), ::testing::ElementsAre(0));
   EXPECT_EQ(book.of(1), 0);
   EXPECT_EQ(book.of_job(), 0);
@@ -216,7 +216,7 @@ TEST(data_set_document, is_what_the_tables_say) {
   if (getenv("SLUICE_WRITE_GOLDEN") != nullptr) std::ofstream(at) << data_set_schema_text();
   std::ifstream in(at);
   const std::string document{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_EQ(document, data_set_schema_text()) << "SLUICE_WRITE_GOLDEN=1 writes it anew";
+  EXPECT_EQ(document, data_set_schema_text()) << "SLUICE_WRITE_GOLDEN=1 rewrites it";
 }
 
 }  // namespace

@@ -30,14 +30,14 @@ class desk_answerer final : public answerer {
     thread_.join();
   }
 
-  std::uint64_t ask(const std::vector<std::byte>& question, on_reply then) override {
+  std::uint64_t ask(const std::vector<std::byte>& query, on_reply then) override {
     const std::scoped_lock lock(mutex_);
     ++asked_;
     if (!alive_) {
       then(fail(error_code::io, "gone"));
       return 0;
     }
-    came_.emplace_back(++last_, question);
+    came_.emplace_back(++last_, query);
     then_.emplace(last_, std::move(then));
     changed_.notify_all();
     return last_;
@@ -83,7 +83,7 @@ class desk_answerer final : public answerer {
     question_desk desk(engine_);
     std::unique_lock lock(mutex_);
     while (!stopping_) {
-      for (const auto& [id, question] : std::exchange(came_, {})) EXPECT_TRUE(desk.ask(id, question));
+      for (const auto& [id, query] : std::exchange(came_, {})) EXPECT_TRUE(desk.ask(id, query));
       for (const std::uint64_t id : std::exchange(gone_, {})) desk.withdraw(id);
       auto next = paused_ ? std::nullopt : desk.next();
       if (!next) {

@@ -8,8 +8,8 @@
 #include <random>
 #include <string>
 
-#include "core/query/answers/answer_functions.hpp"
-#include "core/query/elsewhere/questions.hpp"
+#include "core/query/elsewhere/queries.hpp"
+#include "core/query/results/result_functions.hpp"
 #include "core/query/sql/sql_task.hpp"
 #include "tests/core/query/elsewhere/desk_answerer.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
@@ -27,10 +27,10 @@ bool becomes(const std::function<bool()>& true_) {
 }
 
 /// The complete answer of `from` as bytes, as a desk would send it. Equal answers have equal bytes.
-template <class Question>
-std::vector<std::byte> bytes_from(engine& from, const Question& question) {
+template <class Query>
+std::vector<std::byte> bytes_from(engine& from, const Query& query) {
   question_desk desk(from);
-  const auto opened = desk.ask(1, encode_question(question));
+  const auto opened = desk.ask(1, encode_query(query));
   EXPECT_TRUE(opened) << opened.error().to_string();
   std::vector<std::byte> bytes;
   EXPECT_TRUE(becomes([&] {
@@ -43,8 +43,8 @@ std::vector<std::byte> bytes_from(engine& from, const Question& question) {
   return bytes;
 }
 
-blocks_question blocks_in(time_range range, bool with_uses = false) {
-  blocks_question made;
+blocks_query blocks_in(time_range range, bool with_uses = false) {
+  blocks_query made;
   made.range = range;
   made.with_uses = with_uses;
   return made;
@@ -66,35 +66,34 @@ class elsewhere : public ::testing::Test {
   }
   /// Calls `each` with a question of every type that is answered elsewhere.
   template <class Each>
-  void for_each_question(const Each& each) {
-    const auto tracks = here_->ask_now(tracks_question{}).value();
+  void for_each_query(const Each& each) {
+    const auto tracks = here_->ask_now(tracks_query{}).value();
     const auto block = here_->ask_now(blocks_in(whole_)).value()->rows.at(0);
-    each(tracks_question{});
+    each(tracks_query{});
     for (const track& which : tracks->tracks) {
-      if (here_->ask_now(series_question{which.id, whole_, 300, true}))
-        each(series_question{which.id, whole_, 300, true});
-      if (here_->ask_now(slices_question{which.id, whole_, 300})) each(slices_question{which.id, whole_, 300});
+      if (here_->ask_now(series_query{which.id, whole_, 300, true})) each(series_query{which.id, whole_, 300, true});
+      if (here_->ask_now(slices_query{which.id, whole_, 300})) each(slices_query{which.id, whole_, 300});
     }
     each(blocks_in(whole_, true));
-    each(statistics_question{whole_});
-    each(report_question{});
-    each(details_question{.event = block.alloc});
-    each(details_question{.block = block.block});
-    each(stacks_question{.range = whole_});
-    each(messages_question{});
-    each(search_question{"gemm"});
-    each(memory_map_question{.time = block.born, .width = 200, .lone = true, .marks = {block.block}});
-    each(memory_step_question{.time = block.born});
-    each(what_if_question{});
-    each(transfers_question{whole_});
-    each(idle_gaps_question{whole_});
-    each(ranks_question{{{trace::process_id{1}, {}}}, whole_, 50});
-    each(memory_groups_question{.range = whole_, .width = 100, .device = block.device, .kind = block.kind});
-    each(compared_side_question{whole_});
-    each(generations_question{.marks = {block.born}, .at = whole_.end});
-    each(holes_question{.range = whole_, .samples = 10});
-    each(durations_question{.range = whole_});
-    each(step_statistics_question{});
+    each(statistics_query{whole_});
+    each(report_query{});
+    each(details_query{.event = block.alloc});
+    each(details_query{.block = block.block});
+    each(stacks_query{.range = whole_});
+    each(messages_query{});
+    each(search_query{"gemm"});
+    each(memory_map_query{.time = block.born, .width = 200, .lone = true, .marks = {block.block}});
+    each(memory_step_query{.time = block.born});
+    each(what_if_query{});
+    each(transfers_query{whole_});
+    each(idle_gaps_query{whole_});
+    each(ranks_query{{{trace::process_id{1}, {}}}, whole_, 50});
+    each(memory_groups_query{.range = whole_, .width = 100, .device = block.device, .kind = block.kind});
+    each(compared_side_query{whole_});
+    each(generations_query{.marks = {block.born}, .at = whole_.end});
+    each(holes_query{.range = whole_, .samples = 10});
+    each(durations_query{.range = whole_});
+    each(step_statistics_query{});
   }
 
   testing::recording made_;
@@ -120,40 +119,39 @@ TEST_F(elsewhere, an_outline_says_all_that_is_not_in_rows) {
   EXPECT_FALSE(file_->refresh().value());
 }
 
-TEST_F(elsewhere, every_answer_is_the_one_that_is_given_there) {
+TEST_F(elsewhere, every_result_is_the_one_that_is_given_there) {
   int types = 0;
-  for_each_question([&](const auto& question) {
+  for_each_query([&](const auto& query) {
     ++types;
-    EXPECT_EQ(bytes_from(*asks_, question), bytes_from(*here_, question)) << typeid(question).name();
+    EXPECT_EQ(bytes_from(*asks_, query), bytes_from(*here_, query)) << typeid(query).name();
   });
   EXPECT_GE(types, 22);
 }
 
-TEST_F(elsewhere, damaged_answers_are_refused_or_harmless) {
+TEST_F(elsewhere, damaged_results_are_refused_or_harmless) {
   std::mt19937_64 random(7);
-  for_each_question([&](const auto& question) {
-    const auto good = bytes_from(*here_, question);
-    ASSERT_TRUE(decode_answer<std::remove_cvref_t<decltype(question)>>(good));
+  for_each_query([&](const auto& query) {
+    const auto good = bytes_from(*here_, query);
+    ASSERT_TRUE(decode_result<std::remove_cvref_t<decltype(query)>>(good));
     for (int i = 0; i < 300; ++i) {
       auto bad = good;
       for (auto changes = 1 + random() % 3; changes > 0; --changes)
         bad[random() % bad.size()] ^= static_cast<std::byte>(1U << (random() % 8));
       if (random() % 4 == 0) bad.resize(random() % bad.size());
-      static_cast<void>(decode_answer<std::remove_cvref_t<decltype(question)>>(bad));
+      static_cast<void>(decode_result<std::remove_cvref_t<decltype(query)>>(bad));
     }
   });
 }
 
 TEST_F(elsewhere, waiting_works_as_well) {
-  EXPECT_EQ(asks_->ask_now(report_question{}).value()->peaks.size(),
-            here_->ask_now(report_question{}).value()->peaks.size());
-  EXPECT_FALSE(asks_->ask_now(details_question{.event = trace::event_id{1'000'000}}));
+  EXPECT_EQ(asks_->ask_now(report_query{}).value()->peaks.size(), here_->ask_now(report_query{}).value()->peaks.size());
+  EXPECT_FALSE(asks_->ask_now(details_query{.event = trace::event_id{1'000'000}}));
 }
 
-TEST_F(elsewhere, a_new_question_goes_out_at_once_and_those_in_between_are_withdrawn) {
-  slot<statistics_question> view;
+TEST_F(elsewhere, a_new_query_goes_out_at_once_and_those_in_between_are_withdrawn) {
+  slot<statistics_query> view;
   there_->pause();
-  const auto part = [&](int i) { return statistics_question{{whole_.begin, whole_.begin + i * testing::ms}}; };
+  const auto part = [&](int i) { return statistics_query{{whole_.begin, whole_.begin + i * testing::ms}}; };
   for (int i = 1; i <= 10; ++i) static_cast<void>(view.ask(*asks_, part(i)));
   EXPECT_EQ(there_->asked(), 10);
   EXPECT_EQ(there_->withdrawn(), 8) << "the first may still be shown, and the last is wanted";
@@ -164,8 +162,8 @@ TEST_F(elsewhere, a_new_question_goes_out_at_once_and_those_in_between_are_withd
 }
 
 TEST_F(elsewhere, what_came_stays_when_the_connection_breaks) {
-  slot<messages_question> shown;
-  slot<report_question> late;
+  slot<messages_query> shown;
+  slot<report_query> late;
   EXPECT_TRUE(becomes([&] { return shown.ask(*asks_, {}).complete; }));
   there_->pause();
   static_cast<void>(late.ask(*asks_, {}));
@@ -176,13 +174,13 @@ TEST_F(elsewhere, what_came_stays_when_the_connection_breaks) {
   EXPECT_FALSE(kept.failure);
   EXPECT_TRUE(late.ask(*asks_, {}).failure);
   EXPECT_TRUE(becomes([&] { return !asks_->busy(); }));
-  EXPECT_FALSE(asks_->ask_now(report_question{}));
+  EXPECT_FALSE(asks_->ask_now(report_query{}));
 }
 
-TEST_F(elsewhere, a_view_that_goes_withdraws_its_question) {
+TEST_F(elsewhere, a_view_that_goes_withdraws_its_query) {
   there_->pause();
   {
-    slot<report_question> view;
+    slot<report_query> view;
     static_cast<void>(view.ask(*asks_, {}));
     EXPECT_TRUE(asks_->busy());
   }
@@ -191,7 +189,7 @@ TEST_F(elsewhere, a_view_that_goes_withdraws_its_question) {
 }
 
 TEST_F(elsewhere, a_newer_state_is_asked_about_anew) {
-  slot<messages_question> view;
+  slot<messages_query> view;
   EXPECT_TRUE(becomes([&] { return view.ask(*asks_, {}).complete; }));
   const int before = there_->asked();
   trace::outline newer = file_->latest()->about();
@@ -203,28 +201,27 @@ TEST_F(elsewhere, a_newer_state_is_asked_about_anew) {
   EXPECT_GT(there_->asked(), before);
 }
 
-TEST_F(elsewhere, a_desk_refuses_what_is_no_question_or_asks_for_too_much) {
+TEST_F(elsewhere, a_desk_refuses_what_is_no_query_or_asks_for_too_much) {
   question_desk desk(*here_);
   EXPECT_FALSE(desk.ask(1, {}));
   EXPECT_FALSE(desk.ask(1, std::vector<std::byte>(2, std::byte{0xff})));
-  EXPECT_FALSE(desk.ask(1, encode_question(series_question{1, whole_, 4'000'000'000})));
-  blocks_question too_many = blocks_in(whole_);
+  EXPECT_FALSE(desk.ask(1, encode_query(series_query{1, whole_, 4'000'000'000})));
+  blocks_query too_many = blocks_in(whole_);
   too_many.rows = std::size_t{1} << 40;
-  EXPECT_FALSE(desk.ask(1, encode_question(too_many)));
-  auto longer = encode_question(report_question{});
+  EXPECT_FALSE(desk.ask(1, encode_query(too_many)));
+  auto longer = encode_query(report_query{});
   longer.push_back({});
   EXPECT_FALSE(desk.ask(1, longer));
-  EXPECT_TRUE(desk.ask(1, encode_question(report_question{})));
-  EXPECT_FALSE(desk.ask(1, encode_question(report_question{}))) << "the number is taken";
-  for (std::uint64_t i = 2; i <= question_desk::most_open; ++i)
-    ASSERT_TRUE(desk.ask(i, encode_question(messages_question{})));
-  EXPECT_FALSE(desk.ask(100'000, encode_question(messages_question{})));
+  EXPECT_TRUE(desk.ask(1, encode_query(report_query{})));
+  EXPECT_FALSE(desk.ask(1, encode_query(report_query{}))) << "the number is taken";
+  for (std::uint64_t i = 2; i <= question_desk::max_open; ++i) ASSERT_TRUE(desk.ask(i, encode_query(messages_query{})));
+  EXPECT_FALSE(desk.ask(100'000, encode_query(messages_query{})));
 }
 
 /// Waits for the answer.
-std::shared_ptr<const sql_answer> done(const sql_task& task) {
+std::shared_ptr<const sql_result> done(const sql_task& task) {
   EXPECT_TRUE(becomes([&] { return task.done(); }));
-  return task.answer();
+  return task.found();
 }
 
 TEST_F(elsewhere, sql_runs_there) {
@@ -236,7 +233,7 @@ TEST_F(elsewhere, sql_runs_there) {
   const auto expected = done(here);
   const auto came = done(there);
   ASSERT_FALSE(came->failure) << came->failure->to_string();
-  ASSERT_GT(came->rows, sql_answer::block_rows) << "more than one block";
+  ASSERT_GT(came->rows, sql_result::block_rows) << "more than one block";
   ASSERT_EQ(came->rows, expected->rows);
   ASSERT_EQ(came->columns.size(), expected->columns.size());
   for (std::size_t column = 0; column < came->columns.size(); ++column) {
@@ -264,7 +261,7 @@ TEST_F(elsewhere, sql_sends_the_first_rows_of_many) {
   const auto came = done(there);
   ASSERT_FALSE(came->failure);
   EXPECT_TRUE(came->cut);
-  EXPECT_EQ(came->rows, sql_question::most_rows);
+  EXPECT_EQ(came->rows, sql_query::max_rows);
   EXPECT_EQ(came->text(came->rows - 1, 0), "10000");
 }
 
@@ -273,7 +270,7 @@ TEST_F(elsewhere, sql_is_stopped_without_waiting) {
                  sql_asked_of(there_));
   there.cancel();
   EXPECT_TRUE(there.done());
-  EXPECT_EQ(there.answer()->failure->code, error_code::cancelled);
+  EXPECT_EQ(there.found()->failure->code, error_code::cancelled);
   EXPECT_EQ(there_->withdrawn(), 1);
 }
 

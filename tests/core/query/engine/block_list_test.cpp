@@ -5,26 +5,27 @@
 
 #include "core/query/engine/engine.hpp"
 #include "core/summary/passes/finalize.hpp"
-#include "tests/core/query/answers/answers_in_words.hpp"
+#include "tests/core/query/results/results_in_words.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 
-/// A long recording answers questions about its blocks from a list of them, as an index of all its events does.
+/// For a long recording, queries about blocks are answered from a list of its blocks, with the same results as from an
+/// index of all its events.
 namespace sluice::query {
 namespace {
 
 constexpr block_column last_column = block_column::idle;
 
-/// One program, recorded twice: as one section, and as many.
+/// One program, recorded twice: as one section, and as many sections.
 class two_recordings {
  public:
   explicit two_recordings(std::uint64_t seed) : whole_(seed, false), sections_(seed, false) {
     for (random_recording* each : {&whole_, &sections_}) lengthen(each->made);
     whole_.made.close();
-    analysis::finalize_options ending;
-    ending.least_events = 1;
+    summary::finalize_options ending;
+    ending.min_events = 1;
     ending.section_events = 2;
-    EXPECT_TRUE(analysis::finalize(sections_.made.writer(), ending));
+    EXPECT_TRUE(summary::finalize(sections_.made.writer(), ending));
     by_index = std::make_unique<engine>(trace::file::open(whole_.made.path()).value());
     by_list = std::make_unique<engine>(trace::file::open(sections_.made.path()).value());
     std::vector<trace::section_row> rows;
@@ -40,9 +41,9 @@ class two_recordings {
     return {of->begin(), of->end() + 1};
   }
 
-  void compare(const blocks_question& question) {
-    const auto expected = by_index->ask_now(question);
-    const auto found = by_list->ask_now(question);
+  void compare(const blocks_query& query) {
+    const auto expected = by_index->ask_now(query);
+    const auto found = by_list->ask_now(query);
     ASSERT_TRUE(expected && found);
     EXPECT_EQ(in_words(**found), in_words(**expected));
     EXPECT_EQ((*found)->uses_known, (*expected)->uses_known);
@@ -56,7 +57,7 @@ class two_recordings {
   std::unique_ptr<engine> by_list;
 
  private:
-  /// Sections are no shorter than their bins, so that many of them need a long time.
+  /// Sections are no shorter than their bins, so many sections need a long recording.
   static void lengthen(testing::recording& made) {
     for (time_ns time = 0; time < 40'000; time += 60) {
       auto row = made.event<trace::marker_event>(time);
@@ -69,8 +70,8 @@ class two_recordings {
   random_recording sections_;
 };
 
-blocks_question sorted_by(block_column column, bool descending, time_range range) {
-  blocks_question made;
+blocks_query sorted_by(block_column column, bool descending, time_range range) {
+  blocks_query made;
   made.range = range;
   made.sort = column;
   made.descending = descending;
@@ -95,9 +96,9 @@ TEST(block_list, filters_and_cuts_as_an_index_does) {
     std::mt19937_64 random(seed);
     const auto one_in = [&](std::uint64_t many) { return random() % many == 0; };
     for (int i = 0; i < 60 && !::testing::Test::HasFailure(); ++i) {
-      blocks_question asked = sorted_by(
+      blocks_query asked = sorted_by(
           static_cast<block_column>(random() % (static_cast<std::uint64_t>(last_column) + 1)), one_in(2), of.span());
-      // The first question is about all: then any range is answered from the list.
+      // The first query covers all blocks: after it, any range is answered from the list.
       if (i > 0 && one_in(3)) {
         const auto length = static_cast<std::uint64_t>(asked.range.length());
         asked.range.begin += static_cast<time_ns>(random() % length);
@@ -110,8 +111,8 @@ TEST(block_list, filters_and_cuts_as_an_index_does) {
       if (one_in(3)) asked.layer = one_in(2) ? trace::layer::framework : trace::layer::pool;
       if (one_in(4)) asked.kind = one_in(3) ? trace::memory_kind::pinned : trace::memory_kind::device;
       if (one_in(4)) asked.device = trace::device_id{random() % 3};
-      if (one_in(5)) asked.category = static_cast<analysis::category>(random() % analysis::category_count);
-      if (one_in(4)) asked.least_bytes = random() % 800;
+      if (one_in(5)) asked.category = static_cast<index::category>(random() % index::category_count);
+      if (one_in(4)) asked.min_bytes = random() % 800;
       const char* const texts[] = {"SITE 2", "line 4", "backward", "0x40", "70", "nowhere"};
       if (one_in(3)) asked.filter = texts[random() % std::size(texts)];
       if (one_in(4)) asked.groups = block_groups{memory_grouping::process, {random() % 2}, one_in(2)};
@@ -126,7 +127,7 @@ TEST(block_list, filters_by_process_as_an_index_does) {
   testing::for_each_seed(1, 12, [](std::uint64_t seed) {
     two_recordings of(seed);
     for (const std::uint64_t process : {1, 2, 3}) {
-      blocks_question asked = sorted_by(block_column::bytes, true, of.span());
+      blocks_query asked = sorted_by(block_column::bytes, true, of.span());
       asked.with_uses = false;
       asked.process = trace::process_id{process};
       of.compare(asked);

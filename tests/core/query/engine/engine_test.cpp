@@ -18,7 +18,7 @@ using trace::direction;
 using trace::layer;
 using trace::memory_kind;
 
-/// Stands for a window's loop: sleeps until the engine wakes it.
+/// Simulates a window's loop: sleeps until the engine wakes it.
 class loop {
  public:
   engine_options options(unsigned threads = 1) {
@@ -37,7 +37,7 @@ class loop {
     std::size_t seen = 0;
     while (!step()) {
       std::unique_lock lock(mutex_);
-      // Answers below a complete index are worked out anew at intervals: do not rely on a wake for each.
+      // Results from an incomplete index are recomputed at intervals, so there may be no wake for each of them.
       woken_.wait_for(lock, std::chrono::milliseconds(60), [&] { return wakes_ > seen; });
       seen = wakes_;
     }
@@ -69,13 +69,13 @@ const track* find(const track_list& list, track_kind kind, direction way = direc
   return nullptr;
 }
 
-TEST(engine, answers_at_once_for_those_who_wait) {
+TEST(engine, results_at_once_for_those_who_wait) {
   recording made;
   small_trace(made);
   made.close();
   engine asked(made.open());
 
-  const auto tracks = asked.ask_now(tracks_question{});
+  const auto tracks = asked.ask_now(tracks_query{});
   ASSERT_TRUE(tracks);
   EXPECT_EQ((*tracks)->span, (time_range{0, 10 * ms + 1}));
   const track* memory = find(**tracks, track_kind::memory);
@@ -83,7 +83,7 @@ TEST(engine, answers_at_once_for_those_who_wait) {
   EXPECT_EQ(memory->label, "Device memory");
   EXPECT_EQ(memory->detail, "NVIDIA H200 (GPU 0)");
 
-  const auto curve = asked.ask_now(series_question{memory->id, {0, 10 * ms}, 10});
+  const auto curve = asked.ask_now(series_query{memory->id, {0, 10 * ms}, 10});
   ASSERT_TRUE(curve);
   const band& device = (*curve)->bands.front();
   EXPECT_EQ(device.kind, memory_kind::device);
@@ -95,28 +95,28 @@ TEST(engine, answers_at_once_for_those_who_wait) {
   const track* stream = find(**tracks, track_kind::stream);
   ASSERT_NE(stream, nullptr);
   EXPECT_EQ(stream->label, "Stream 7");
-  const auto slices = asked.ask_now(slices_question{stream->id, {0, 10 * ms}, 1000});
+  const auto slices = asked.ask_now(slices_query{stream->id, {0, 10 * ms}, 1000});
   ASSERT_TRUE(slices);
   ASSERT_EQ((*slices)->slices.size(), 4U);
   EXPECT_EQ((*slices)->slices[0].kind, slice_kind::h2d);
   EXPECT_EQ((*slices)->slices[1].kind, slice_kind::kernel);
 
-  const auto figures = asked.ask_now(statistics_question{{0, 10 * ms}});
-  ASSERT_TRUE(figures);
-  ASSERT_EQ((*figures)->devices.size(), 1U);
-  EXPECT_EQ((*figures)->devices[0].kernel_busy, 5 * ms);
-  EXPECT_EQ((*figures)->devices[0].copy_only, 1 * ms);
-  EXPECT_EQ((*figures)->devices[0].overlap, 1 * ms);
+  const auto metrics = asked.ask_now(statistics_query{{0, 10 * ms}});
+  ASSERT_TRUE(metrics);
+  ASSERT_EQ((*metrics)->devices.size(), 1U);
+  EXPECT_EQ((*metrics)->devices[0].kernel_busy, 5 * ms);
+  EXPECT_EQ((*metrics)->devices[0].copy_only, 1 * ms);
+  EXPECT_EQ((*metrics)->devices[0].overlap, 1 * ms);
 }
 
-TEST(engine, says_what_is_wrong_with_a_question) {
+TEST(engine, says_what_is_wrong_with_a_query) {
   recording made;
   small_trace(made);
   made.close();
   engine asked(made.open());
-  EXPECT_EQ(asked.ask_now(slices_question{12345, {0, 10}, 100}).error().code, error_code::not_found);
-  EXPECT_EQ(asked.ask_now(details_question{trace::event_id{999}, {}}).error().code, error_code::not_found);
-  EXPECT_EQ(asked.ask_now(details_question{{}, trace::block_id{999}}).error().code, error_code::not_found);
+  EXPECT_EQ(asked.ask_now(slices_query{12345, {0, 10}, 100}).error().code, error_code::not_found);
+  EXPECT_EQ(asked.ask_now(details_query{trace::event_id{999}, {}}).error().code, error_code::not_found);
+  EXPECT_EQ(asked.ask_now(details_query{{}, trace::block_id{999}}).error().code, error_code::not_found);
 }
 
 TEST(slot, gives_what_is_ready_and_wakes_the_loop_when_there_is_more) {
@@ -125,47 +125,47 @@ TEST(slot, gives_what_is_ready_and_wakes_the_loop_when_there_is_more) {
   made.close();
   loop window;
   engine asked(made.open(), window.options());
-  slot<tracks_question> tracks;
-  slot<report_question> summary;
+  slot<tracks_query> tracks;
+  slot<report_query> summary;
   window.until([&] { return tracks.ask(asked, {}).complete && summary.ask(asked, {}).complete; });
-  const auto answer = tracks.ask(asked, {});
-  ASSERT_TRUE(answer);
-  EXPECT_EQ(answer.progress, 1.0F);
-  EXPECT_FALSE(answer.failure);
-  EXPECT_FALSE(answer->tracks.empty());
+  const auto result = tracks.ask(asked, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result.progress, 1.0F);
+  EXPECT_FALSE(result.failure);
+  EXPECT_FALSE(result->tracks.empty());
   EXPECT_EQ(summary.ask(asked, {})->blocks, 2U);
   window.until([&] { return !asked.busy(); });
-  // Asked again, the very same answer comes back.
-  EXPECT_EQ(tracks.ask(asked, {}).value, answer.value);
+  // A repeated query returns the same object.
+  EXPECT_EQ(tracks.ask(asked, {}).value, result.value);
 }
 
-TEST(slot, shows_the_answer_before_while_a_new_one_is_worked_out) {
+TEST(slot, shows_the_result_before_while_a_new_one_is_worked_out) {
   recording made;
   small_trace(made);
   made.close();
   loop window;
   engine asked(made.open(), window.options());
-  slot<statistics_question> figures;
-  const statistics_question first{{0, 5 * ms}};
-  window.until([&] { return figures.ask(asked, first).complete; });
-  const statistics_question second{{0, 10 * ms}};
-  const auto at_once = figures.ask(asked, second);
+  slot<statistics_query> metrics;
+  const statistics_query first{{0, 5 * ms}};
+  window.until([&] { return metrics.ask(asked, first).complete; });
+  const statistics_query second{{0, 10 * ms}};
+  const auto at_once = metrics.ask(asked, second);
   ASSERT_TRUE(at_once);
   EXPECT_EQ(at_once->range, at_once.complete ? second.range : first.range);
-  window.until([&] { return figures.ask(asked, second).complete; });
-  EXPECT_EQ(figures.ask(asked, second)->range, second.range);
+  window.until([&] { return metrics.ask(asked, second).complete; });
+  EXPECT_EQ(metrics.ask(asked, second)->range, second.range);
 }
 
-TEST(slot, reports_failure_for_the_question_that_failed) {
+TEST(slot, reports_failure_for_the_query_that_failed) {
   recording made;
   small_trace(made);
   made.close();
   loop window;
   engine asked(made.open(), window.options());
-  slot<details_question> details;
-  const details_question wrong{trace::event_id{999}, {}};
+  slot<details_query> details;
+  const details_query wrong{trace::event_id{999}, {}};
   window.until([&] { return details.ask(asked, wrong).failure.has_value(); });
-  const details_question right{{}, trace::block_id{1}};
+  const details_query right{{}, trace::block_id{1}};
   window.until([&] { return details.ask(asked, right).complete; });
   EXPECT_FALSE(details.ask(asked, right).failure);
   EXPECT_EQ(details.ask(asked, right)->title, "Block of 1.00 GiB");
@@ -178,10 +178,10 @@ TEST(slot, may_be_dropped_or_turned_to_another_engine_at_any_time) {
   made.close();
   const auto file = made.open();
   loop window;
-  slot<statistics_question> kept;
+  slot<statistics_query> kept;
   for (int round = 0; round < 20; ++round) {
     engine asked(file, window.options(2));
-    slot<statistics_question> dropped;
+    slot<statistics_query> dropped;
     static_cast<void>(dropped.ask(asked, {{0, round}}));
     static_cast<void>(kept.ask(asked, {{0, round}}));
   }
@@ -198,39 +198,39 @@ TEST(engine, follows_a_file_that_grows) {
   made.flush();
   loop window;
   engine asked(made.open(), window.options());
-  slot<statistics_question> figures;
-  const statistics_question all{{0, 1'000'000}};
-  window.until([&] { return figures.ask(asked, all).complete; });
-  EXPECT_EQ(figures.ask(asked, all)->kernels[0].count, 1U);
+  slot<statistics_query> metrics;
+  const statistics_query all{{0, 1'000'000}};
+  window.until([&] { return metrics.ask(asked, all).complete; });
+  EXPECT_EQ(metrics.ask(asked, all)->kernels[0].count, 1U);
   for (int i = 1; i < 1000; ++i) {
     made.add_kernel(i * 1000, i * 1000 + 100);
     if (i % 100 != 0) continue;
     made.flush();
     asked.refresh();
   }
-  // Late, before everything.
+  // A row that arrives late, with a time before all others.
   made.add_kernel(-500, -400);
   made.close();
   asked.refresh();
   window.until([&] { return !asked.busy(); });
   EXPECT_TRUE(asked.snapshot()->complete());
-  window.until([&] { return figures.ask(asked, all).complete; });
-  EXPECT_EQ(figures.ask(asked, all)->kernels[0].count, 1000U);
-  EXPECT_EQ(asked.ask_now(statistics_question{{-1000, 1'000'000}}).value()->kernels[0].count, 1001U);
+  window.until([&] { return metrics.ask(asked, all).complete; });
+  EXPECT_EQ(metrics.ask(asked, all)->kernels[0].count, 1000U);
+  EXPECT_EQ(asked.ask_now(statistics_query{{-1000, 1'000'000}}).value()->kernels[0].count, 1001U);
 }
 
-TEST(engine, gives_partial_answers_while_it_reads_a_long_trace) {
+TEST(engine, gives_partial_results_while_it_reads_a_long_trace) {
   recording made(64);
   made.standard_tables();
   for (int i = 0; i < 200'000; ++i) made.add_kernel(i * 1000, i * 1000 + 100);
   made.close();
   loop window;
   engine asked(made.open(), window.options());
-  slot<statistics_question> figures;
-  const statistics_question all{{0, 200'000'000}};
+  slot<statistics_query> metrics;
+  const statistics_query all{{0, 200'000'000}};
   bool saw_part = false;
   window.until([&] {
-    const auto now = figures.ask(asked, all);
+    const auto now = metrics.ask(asked, all);
     if (now && !now.complete) {
       saw_part = true;
       EXPECT_LE(now.progress, 1.0F);
@@ -239,7 +239,7 @@ TEST(engine, gives_partial_answers_while_it_reads_a_long_trace) {
     return now.complete;
   });
   EXPECT_TRUE(saw_part);
-  EXPECT_EQ(figures.ask(asked, all)->kernels[0].count, 200'000U);
+  EXPECT_EQ(metrics.ask(asked, all)->kernels[0].count, 200'000U);
 }
 
 }  // namespace

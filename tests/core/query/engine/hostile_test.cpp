@@ -5,14 +5,15 @@
 
 #include "core/index/growing_index.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/timeline/tile_grid.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
-/// Files that lie: any value in any member. Nothing may crash, hang or eat memory; the sanitizers watch the rest.
+/// Queries files with false contents: any value in any member. No query may crash, hang or exhaust memory; the
+/// sanitizers detect invalid accesses.
 namespace sluice::query {
 namespace {
 
@@ -41,16 +42,16 @@ void add_all_kinds(recording& made, std::mt19937_64& random) {
 #undef SLUICE_ADD
 }
 
-/// Whatever the answers are, they come, and none is an error; but of a track there may be two opinions where `disputed`.
+/// Expects that all results arrive and none is an error. If `disputed`, two results for a track may differ.
 void ask_everything(const recording& made, bool disputed = false) {
   engine asked(made.open());
-  const auto tracks = asked.ask_now(tracks_question{});
+  const auto tracks = asked.ask_now(tracks_query{});
   ASSERT_TRUE(tracks);
   const time_range ranges[] = {(*tracks)->span,        {0, 1000}, {INT64_MIN, INT64_MAX},
                                {INT64_MAX, INT64_MIN}, {5, 5},    {INT64_MAX - 1, INT64_MAX}};
   for (const time_range& range : ranges) {
-    EXPECT_TRUE(asked.ask_now(statistics_question{range}));
-    blocks_question blocks;
+    EXPECT_TRUE(asked.ask_now(statistics_query{range}));
+    blocks_query blocks;
     blocks.range = range;
     for (const auto column : {block_column::bytes, block_column::lifetime, block_column::name, block_column::died}) {
       blocks.sort = column;
@@ -62,26 +63,26 @@ void ask_everything(const recording& made, bool disputed = false) {
         const bool curves = t.kind == track_kind::memory || t.kind == track_kind::pool ||
                             t.kind == track_kind::bandwidth || t.kind == track_kind::counter;
         if (curves) {
-          EXPECT_TRUE(asked.ask_now(series_question{t.id, range, width}) || disputed);
+          EXPECT_TRUE(asked.ask_now(series_query{t.id, range, width}) || disputed);
         } else {
-          EXPECT_TRUE(asked.ask_now(slices_question{t.id, range, width}) || disputed);
+          EXPECT_TRUE(asked.ask_now(slices_query{t.id, range, width}) || disputed);
         }
       }
     }
   }
   for (const auto measure :
        {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred})
-    for (const auto order : {analysis::stack_order::from_caller, analysis::stack_order::from_callee})
+    for (const auto order : {metrics::stack_order::from_caller, metrics::stack_order::from_callee})
       for (const time_range& range : ranges) {
-        stacks_question stacks{range, measure, range.begin};
+        stacks_query stacks{range, measure, range.begin};
         stacks.order = order;
         EXPECT_TRUE(asked.ask_now(stacks));
       }
-  EXPECT_TRUE(asked.ask_now(report_question{}));
-  EXPECT_TRUE(asked.ask_now(messages_question{}));
+  EXPECT_TRUE(asked.ask_now(report_query{}));
+  EXPECT_TRUE(asked.ask_now(messages_query{}));
   for (std::uint64_t id = 0; id < 1010; ++id) {
-    static_cast<void>(asked.ask_now(details_question{trace::event_id{id}, {}}));
-    static_cast<void>(asked.ask_now(details_question{{}, trace::block_id{id}}));
+    static_cast<void>(asked.ask_now(details_query{trace::event_id{id}, {}}));
+    static_cast<void>(asked.ask_now(details_query{{}, trace::block_id{id}}));
   }
 }
 
@@ -95,9 +96,9 @@ TEST(hostile_trace, is_answered_whatever_it_says) {
   }
 }
 
-analysis::finalize_options many_sections() {
-  analysis::finalize_options how;
-  how.least_events = 1;
+summary::finalize_options many_sections() {
+  summary::finalize_options how;
+  how.min_events = 1;
   how.section_events = 60;
   return how;
 }
@@ -107,12 +108,12 @@ TEST(hostile_trace, is_summed_up_whatever_it_says) {
     std::mt19937_64 random(seed);
     recording made(50);
     add_all_kinds(made, random);
-    ASSERT_TRUE(analysis::finalize(made.writer(), many_sections()));
+    ASSERT_TRUE(summary::finalize(made.writer(), many_sections()));
     ask_everything(made);
   }
 }
 
-/// The summaries of a sound recording with rows of any kind among them, in tiles that are there.
+/// Replaces rows of any kind among the summaries of a sound recording, in existing tiles.
 TEST(hostile_summaries, are_answered_from_or_left_alone) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     std::mt19937_64 random(seed);
@@ -149,11 +150,11 @@ TEST(hostile_summaries, are_answered_from_or_left_alone) {
     }
     lie(trace::boundary_block_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
     lie(trace::block_category_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
-    analysis::growing_index all;
+    index::growing_index all;
     const auto now = made.open()->latest();
     while (!all.absorb(*now, SIZE_MAX)) {
     }
-    const auto saved = analysis::saved_stored_figures(analysis::make_stored_figures(all, *now));
+    const auto saved = summary::saved_stored_metrics(summary::make_stored_metrics(all, *now));
     if (saved && seed % 2 == 0) made.writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
     made.close();
     ask_everything(made, true);

@@ -10,19 +10,20 @@
 #include "core/generate/generate.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/summary/passes/finalize.hpp"
-#include "tests/core/query/answers/answers_in_words.hpp"
+#include "tests/core/query/results/results_in_words.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/growing_program.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// What an engine answers of a recording that is still written, and too large to be held, against an index of what there is.
+/// Compares an engine's results for a recording that is still being written, and too large to keep in memory, with an
+/// index of its rows so far.
 namespace sluice::query {
 namespace {
 
 using testing::indexed;
 using testing::recording;
 
-/// The rows of a program, added some chunks at a time.
+/// A recording to which the rows of a program are added, a few chunks at each call.
 class written_bit_by_bit {
  public:
   explicit written_bit_by_bit(std::uint64_t events = 30'000) {
@@ -37,7 +38,7 @@ class written_bit_by_bit {
     from_ = source_.open()->latest();
   }
 
-  /// False once all is written.
+  /// Adds the rows of `chunks` more chunks. Returns false once all rows are written.
   bool write(std::size_t chunks) {
     for (; chunks > 0 && next_ < from_->chunks().size(); --chunks, ++next_)
       testing::copy_chunk(*from_, next_, made.writer());
@@ -59,7 +60,7 @@ void until(Step&& step) {
   while (!step()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Until it answers from such a snapshot.
+/// Repeats a query until its result comes from a snapshot that satisfies `wanted`.
 template <class Wanted>
 void refresh_until(engine& asked, Wanted&& wanted) {
   asked.refresh();
@@ -71,66 +72,66 @@ void refresh_until(engine& asked, Wanted&& wanted) {
   });
 }
 
-/// Until it answers from all that is in the file.
+/// Repeats a query until its result covers all rows in the file.
 void catch_up(engine& asked, const trace::file& file) {
   refresh_until(asked, [&](const trace::snapshot& now) {
     return now.file_bytes() == file.latest()->file_bytes() && now.growing() == file.latest()->growing();
   });
 }
 
-/// Until it answers from the file that has taken the place of what was recorded.
+/// Repeats a query until its result comes from the finished file, which replaced the file that was being recorded.
 void catch_up_with_the_end(engine& asked) {
   refresh_until(asked, [](const trace::snapshot& now) { return now.complete(); });
 }
 
-template <class Question>
-std::string answer_of_all(const Question& question, const indexed& all) {
+template <class Query>
+std::string result_of_all(const Query& query, const indexed& all) {
   const std::atomic<bool> never{false};
-  symbols::frame_book frames;
+  symbols::frame_cache frames;
   bool provisional = false;
-  const auto answer = answer_to(question, sources{.index = all.index,
-                                                  .trace = *all.snapshot,
-                                                  .cancelled = never,
-                                                  .frames = frames,
-                                                  .provisional = provisional});
-  return answer ? in_words(*answer) : answer.error().to_string();
+  const auto result = result_to(query, sources{.index = all.index,
+                                               .trace = *all.snapshot,
+                                               .cancelled = never,
+                                               .frames = frames,
+                                               .provisional = provisional});
+  return result ? in_words(*result) : result.error().to_string();
 }
 
-void expect_same_answers(engine& asked, const recording& made, std::mt19937_64& random) {
+void expect_same_results(engine& asked, const recording& made, std::mt19937_64& random) {
   const indexed all(made.open());
-  const time_range whole = analysis::time_range_of(*all.snapshot);
-  ASSERT_EQ(analysis::time_range_of(*asked.snapshot()), whole);
+  const time_range whole = index::time_range_of(*all.snapshot);
+  ASSERT_EQ(index::time_range_of(*asked.snapshot()), whole);
   const auto any = [&] {
     return whole.begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(whole.length()));
   };
-  const auto same = [&](const auto& question) {
-    const auto found = asked.ask_now(question);
-    EXPECT_EQ(found ? in_words(**found) : found.error().to_string(), answer_of_all(question, all));
+  const auto same = [&](const auto& query) {
+    const auto found = asked.ask_now(query);
+    EXPECT_EQ(found ? in_words(**found) : found.error().to_string(), result_of_all(query, all));
   };
   for (int i = 0; i < 4; ++i) {
     time_range range{any(), any()};
     if (range.begin > range.end) std::swap(range.begin, range.end);
     if (i == 0) range = whole;
-    same(statistics_question{range});
-    blocks_question blocks;
+    same(statistics_query{range});
+    blocks_query blocks;
     blocks.range = range;
     same(blocks);
-    stacks_question stacks;
+    stacks_query stacks;
     stacks.range = range;
     same(stacks);
     stacks.measure = stack_measure::live;
     stacks.at = any();
     same(stacks);
-    memory_map_question map;
+    memory_map_query map;
     map.time = any();
     same(map);
   }
-  const auto tracks = asked.ask_now(tracks_question{}).value();
+  const auto tracks = asked.ask_now(tracks_query{}).value();
   EXPECT_EQ(tracks->span, whole);
-  EXPECT_EQ(asked.ask_now(report_question{}).value()->events, all.index.events());
+  EXPECT_EQ(asked.ask_now(report_query{}).value()->events, all.index.events());
 }
 
-TEST(a_live_recording_too_large_to_be_held, is_answered_as_an_index_of_what_there_is_answers) {
+TEST(a_live_recording_too_large_to_be_held, is_answered_as_an_index_of_what_there_is_results) {
   written_bit_by_bit of;
   std::mt19937_64 random(1);
   of.write(of.chunks() / 4);
@@ -143,12 +144,12 @@ TEST(a_live_recording_too_large_to_be_held, is_answered_as_an_index_of_what_ther
     catch_up(asked, *file);
     EXPECT_FALSE(asked.snapshot()->summaries().empty());
     EXPECT_TRUE(asked.snapshot()->growing());
-    expect_same_answers(asked, of.made, random);
+    expect_same_results(asked, of.made, random);
   }
   of.made.close();
   catch_up(asked, *file);
   EXPECT_TRUE(asked.snapshot()->complete());
-  expect_same_answers(asked, of.made, random);
+  expect_same_results(asked, of.made, random);
 }
 
 TEST(a_live_recording_too_large_to_be_held, is_answered_so_while_its_sections_settle) {
@@ -164,7 +165,7 @@ TEST(a_live_recording_too_large_to_be_held, is_answered_so_while_its_sections_se
     of.write(0.2);
     catch_up(asked, *file);
     EXPECT_TRUE(asked.snapshot()->growing());
-    expect_same_answers(asked, of.made, random);
+    expect_same_results(asked, of.made, random);
   }
 }
 
@@ -174,20 +175,20 @@ TEST(a_live_recording, is_held_as_long_as_it_can_be_and_summed_up_from_then_on) 
   of.write(of.chunks() / 4);
   const auto file = of.made.open();
   engine_options some;
-  some.memory_bytes = 181'500'000;  // For 15,000 events.
-  ASSERT_FALSE(analysis::is_beyond(*file->latest(), some.memory_bytes));
+  some.memory_bytes = 181'500'000;  // Leaves room for 15,000 events.
+  ASSERT_FALSE(summary::is_beyond(*file->latest(), some.memory_bytes));
   engine asked(file, some);
   catch_up(asked, *file);
   EXPECT_TRUE(asked.snapshot()->summaries().empty());
-  expect_same_answers(asked, of.made, random);
+  expect_same_results(asked, of.made, random);
   while (of.write(of.chunks() / 6)) {
     catch_up(asked, *file);
-    expect_same_answers(asked, of.made, random);
+    expect_same_results(asked, of.made, random);
   }
-  ASSERT_TRUE(analysis::is_beyond(*file->latest(), some.memory_bytes));
+  ASSERT_TRUE(summary::is_beyond(*file->latest(), some.memory_bytes));
   catch_up(asked, *file);
   EXPECT_FALSE(asked.snapshot()->summaries().empty());
-  expect_same_answers(asked, of.made, random);
+  expect_same_results(asked, of.made, random);
 }
 
 TEST(a_live_recording_too_large_to_be_held, goes_over_to_the_summaries_that_its_writer_leaves) {
@@ -201,26 +202,26 @@ TEST(a_live_recording_too_large_to_be_held, goes_over_to_the_summaries_that_its_
   catch_up(asked, *file);
   while (of.write(100)) {
   }
-  ASSERT_TRUE(analysis::finalize(of.made.writer(), {.least_events = 1, .section_events = 2'000}));
+  ASSERT_TRUE(summary::finalize(of.made.writer(), {.min_events = 1, .section_events = 2'000}));
   ASSERT_NE(file->successor().value(), nullptr);
   catch_up_with_the_end(asked);
   EXPECT_EQ(asked.snapshot()->summaries().size(), of.made.open()->latest()->summaries().size());
-  expect_same_answers(asked, of.made, random);
+  expect_same_results(asked, of.made, random);
 }
 
 TEST(a_live_recording, goes_over_to_the_compacted_file_whether_that_is_summed_up_or_not) {
-  for (const std::uint64_t least_events : {1, 100'000}) {
+  for (const std::uint64_t min_events : {1, 100'000}) {
     written_bit_by_bit of;
     std::mt19937_64 random(5);
     of.write(of.chunks() / 2);
     engine asked(of.made.open());
-    expect_same_answers(asked, of.made, random);
+    expect_same_results(asked, of.made, random);
     while (of.write(5)) {
     }
-    ASSERT_TRUE(analysis::finalize(of.made.writer(), {.least_events = least_events, .section_events = 2'000}));
+    ASSERT_TRUE(summary::finalize(of.made.writer(), {.min_events = min_events, .section_events = 2'000}));
     catch_up_with_the_end(asked);
-    EXPECT_EQ(asked.snapshot()->summaries().empty(), least_events > 1);
-    expect_same_answers(asked, of.made, random);
+    EXPECT_EQ(asked.snapshot()->summaries().empty(), min_events > 1);
+    expect_same_results(asked, of.made, random);
   }
 }
 
@@ -230,23 +231,23 @@ TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_what
   of.write(of.chunks() / 8);
   const auto file = of.made.open();
   engine_options some;
-  some.memory_bytes = 182'000'000;  // For 20,000 events.
+  some.memory_bytes = 182'000'000;  // Leaves room for 20,000 events.
   some.threads = 2;
   engine asked(file, some);
-  slot<tracks_question> tracks;
-  slot<statistics_question> figures;
-  slot<report_question> summary;
-  slot<series_question> curve;
+  slot<tracks_query> tracks;
+  slot<statistics_query> metrics;
+  slot<report_query> summary;
+  slot<series_query> curve;
   std::uint64_t memory = 0;
   const auto ask_all = [&] {
-    const time_range whole = analysis::time_range_of(*asked.snapshot());
+    const time_range whole = index::time_range_of(*asked.snapshot());
     const auto listed = tracks.ask(asked, {});
     if (listed && memory == 0)
       for (const track& each : listed->tracks)
         if (each.kind == track_kind::memory) memory = each.id;
     const bool drawn = memory == 0 || curve.ask(asked, {memory, whole, 300}).complete;
-    const bool told = figures.ask(asked, {whole}).complete;
-    return summary.ask(asked, {}).complete && listed.complete && drawn && told;
+    const bool reported = metrics.ask(asked, {whole}).complete;
+    return summary.ask(asked, {}).complete && listed.complete && drawn && reported;
   };
   while (of.write(3)) {
     asked.refresh();
@@ -259,9 +260,9 @@ TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_what
   catch_up(asked, *file);
   until(ask_all);
   const indexed all(of.made.open());
-  const time_range whole = analysis::time_range_of(*all.snapshot);
+  const time_range whole = index::time_range_of(*all.snapshot);
   EXPECT_EQ(summary.ask(asked, {})->events, all.index.events());
-  EXPECT_EQ(in_words(*figures.ask(asked, {whole}).value), answer_of_all(statistics_question{whole}, all));
+  EXPECT_EQ(in_words(*metrics.ask(asked, {whole}).value), result_of_all(statistics_query{whole}, all));
   EXPECT_EQ(tracks.ask(asked, {})->span, whole);
 }
 
@@ -270,7 +271,7 @@ TEST(a_live_recording_whose_writer_dies, is_summed_up_to_its_end) {
   while (of.write(100)) {
   }
   of.made.close();
-  // A file that nobody writes, as far as can be seen, and that grows: as if each time its writer had just died.
+  // A file without a visible writer that still grows: as if its writer died after each part.
   const std::string left = of.made.path() + ".left";
   std::ifstream from(of.made.path(), std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(from), {}};
@@ -286,7 +287,7 @@ TEST(a_live_recording_whose_writer_dies, is_summed_up_to_its_end) {
   EXPECT_FALSE(asked.snapshot()->complete());
   EXPECT_FALSE(asked.snapshot()->summaries().empty());
   const indexed all(trace::file::open(left).value());
-  EXPECT_EQ(asked.ask_now(report_question{}).value()->events, all.index.events());
+  EXPECT_EQ(asked.ask_now(report_query{}).value()->events, all.index.events());
   std::filesystem::remove(left);
 }
 

@@ -7,19 +7,19 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/model/row_references.hpp"
-#include "tests/core/query/answers/answers_in_words.hpp"
+#include "tests/core/query/results/results_in_words.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 
-/// What a file says of its parts may be anything.
+/// A file's sections may contain false data of any kind.
 namespace sluice::query {
 namespace {
 
-using analysis::section_reader;
+using summary::section_reader;
 using testing::indexed;
 using testing::recording;
 
-/// Rows of a kind with random numbers in all members.
+/// Adds rows of a kind with random numbers in all members.
 template <class Row>
 void lie(trace::file_writer& to, std::mt19937_64& random, std::pair<time_ns, time_ns> over) {
   std::vector<Row> rows(20);
@@ -39,14 +39,14 @@ void lie(trace::file_writer& to, std::mt19937_64& random, std::pair<time_ns, tim
   to.add_summary<Row>(rows, over);
 }
 
-TEST(part_of_a_lying_file, answers_something_and_does_not_break) {
+TEST(part_of_a_lying_file, results_something_and_does_not_break) {
   for (std::uint64_t seed = 1; seed < 30; ++seed) {
-    random_recording told(seed, true);
-    told.made.flush();
+    random_recording reported(seed, true);
+    reported.made.flush();
     std::mt19937_64 random(seed);
-    trace::file_writer& to = told.made.writer();
+    trace::file_writer& to = reported.made.writer();
     {
-      const indexed before(told.made.open());
+      const indexed before(reported.made.open());
       const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 2500, 5}, {2500, 9000, 5}};
       to.add_summary<trace::section_row>(sections);
       lie<trace::boundary_block_row>(to, random, {INT64_MIN, INT64_MAX});
@@ -60,41 +60,41 @@ TEST(part_of_a_lying_file, answers_something_and_does_not_break) {
       lie<trace::step_row>(to, random, {1000, 1000});
       lie<trace::last_sample_row>(to, random, {INT64_MIN, INT64_MAX});
       lie<trace::last_sample_row>(to, random, {1000, 1000});
-      save_sections(before.index, *before.snapshot, sections, to);
+      summary::save_sections(before.index, *before.snapshot, sections, to);
     }
-    told.made.close();
-    const auto file = told.made.open();
-    const std::map<trace::process_id, analysis::step_source> sources{
-        {trace::process_id{0}, analysis::step_source::marks}, {trace::process_id{1}, analysis::step_source::marks}};
-    const auto steps = std::make_shared<const analysis::step_facts>(file->latest(), sources);
+    reported.made.close();
+    const auto file = reported.made.open();
+    const std::map<trace::process_id, index::step_source> sources{{trace::process_id{0}, index::step_source::marks},
+                                                                  {trace::process_id{1}, index::step_source::marks}};
+    const auto steps = std::make_shared<const index::step_facts>(file->latest(), sources);
     const auto store = section_reader::open(file->latest(), steps);
     ASSERT_TRUE(store) << store.error().to_string();
     for (std::size_t section = 0; section < 3; ++section) {
       const auto found = (*store)->index_of(section, section);
       ASSERT_TRUE(found) << found.error().to_string();
-      const time_range all{-analysis::latest_time, analysis::latest_time};
-      static_cast<void>(ask(statistics_question{all}, **found, *file->latest()));
-      blocks_question blocks;
+      const time_range all{-latest_time, latest_time};
+      static_cast<void>(ask(statistics_query{all}, **found, *file->latest()));
+      blocks_query blocks;
       blocks.range = all;
       static_cast<void>(ask(blocks, **found, *file->latest()));
-      stacks_question stacks;
+      stacks_query stacks;
       stacks.range = all;
       static_cast<void>(ask(stacks, **found, *file->latest()));
-      for (const analysis::block_record& block : (*found)->memory().blocks())
-        static_cast<void>(ask(details_question{{}, block.id}, **found, *file->latest()));
+      for (const index::block_record& block : (*found)->memory().blocks())
+        static_cast<void>(ask(details_query{{}, block.id}, **found, *file->latest()));
     }
   }
 }
 
 TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_changed) {
-  random_recording told(5, false);
-  told.made.flush();
+  random_recording reported(5, false);
+  reported.made.flush();
   std::string saved;
   {
     recording other;
-    const indexed before(told.made.open());
+    const indexed before(reported.made.open());
     const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 9000, 5}};
-    save_sections(before.index, *before.snapshot, sections, other.writer());
+    summary::save_sections(before.index, *before.snapshot, sections, other.writer());
     other.close();
     const auto now = other.open()->latest();
     std::vector<trace::saved_row> rows;
@@ -109,7 +109,7 @@ TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_ch
   for (std::size_t i = 0; i < 60; ++i) {
     recording made;
     made.add_alloc(5, 1, 10);
-    trace::saved_row lies{analysis::sections_name, analysis::full_sections_version, saved};
+    trace::saved_row lies{summary::sections_name, summary::full_sections_version, saved};
     if (i % 2 == 0) {
       lies.bytes.resize(random() % saved.size());
     } else {

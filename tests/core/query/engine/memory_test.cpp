@@ -8,12 +8,12 @@
 #include <string>
 
 #include "core/generate/generate.hpp"
-#include "core/query/answers/memory_map.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/results/memory_map.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// What questions take of memory, each measured in a process of its own.
+/// Measures the memory that queries take, each query in its own process.
 namespace sluice::query {
 namespace {
 
@@ -23,12 +23,12 @@ using trace::time_ns;
 constexpr std::size_t budget = 100'000'000;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool measurable = false;  // Shadow memory is resident too.
+constexpr bool measurable = false;  // The sanitizers' shadow memory would count as resident, too.
 #else
 constexpr bool measurable = true;
 #endif
 
-/// MB that a process which does `work` has resident at most. 0 if it did not end well.
+/// Peak resident memory in MB of a process that runs `work`; 0 if `work` failed.
 double resident_of(const std::function<void()>& work) {
   const ::pid_t child = ::fork();
   if (child == 0) {
@@ -41,15 +41,15 @@ double resident_of(const std::function<void()>& work) {
   return static_cast<double>(used.ru_maxrss) * 1024 / 1e6;
 }
 
-class questions_about {
+class queries_about {
  public:
-  explicit questions_about(const std::string& path)
+  explicit queries_about(const std::string& path)
       : engine_(trace::file::open(path, {.cache_bytes = std::size_t{32} << 20}).value(),  // As the window does.
                 {.threads = 0, .wake = {}, .memory_bytes = budget}) {}
 
-  template <class Question>
-  auto ask(const Question& question) {
-    auto found = engine_.ask_now(question);
+  template <class Query>
+  auto ask(const Query& query) {
+    auto found = engine_.ask_now(query);
     EXPECT_TRUE(found) << found.error().to_string();
     return *found;
   }
@@ -58,35 +58,36 @@ class questions_about {
   engine engine_;
 };
 
-// Four million events, of which an index takes 400 MB: steps from one allocation or free to the next, 200 at a place forwards and back, 200 from
-// places all over it, one that looks through all of it and finds nothing. Each time with the map of memory then.
+// Four million events, whose index takes 400 MB. The test steps from one allocation or free to the next: 200 times at
+// one place forwards and back, 200 times from places all over the recording, and once in a search of the whole
+// recording that finds nothing. After each step it queries the memory map at that time.
 TEST(memory_budget, holds_while_the_map_is_stepped_through) {
   if (!measurable) GTEST_SKIP() << "sanitizers take memory themselves";
   const std::string path =
       std::filesystem::temp_directory_path() / ("sluice-memory-" + std::to_string(::getpid()) + ".sluice");
   ASSERT_GT(resident_of([&] { ASSERT_TRUE(generate::generate({.events = 4'000'000}, path)); }), 0);
   const double taken = resident_of([&] {
-    questions_about all(path);
-    const time_range whole = all.ask(tracks_question{})->span;
+    queries_about all(path);
+    const time_range whole = all.ask(tracks_query{})->span;
     const auto step = [&](time_ns from, bool forward) {
-      const auto found = all.ask(memory_step_question{from, forward, {}});
+      const auto found = all.ask(memory_step_query{from, forward, {}});
       ASSERT_NE(found->time, trace::unknown_time);
-      all.ask(memory_map_question{.time = found->time, .width = 1600, .marks = {found->block}});
+      all.ask(memory_map_query{.time = found->time, .width = 1600, .marks = {found->block}});
     };
     for (const bool forward : {true, false}) {
       time_ns at = whole.begin + whole.length() / 2;
-      for (int i = 0; i < 200; ++i, at = all.ask(memory_step_question{at, forward, {}})->time) step(at, forward);
+      for (int i = 0; i < 200; ++i, at = all.ask(memory_step_query{at, forward, {}})->time) step(at, forward);
     }
     for (int i = 0; i < 200; ++i) step(whole.begin + whole.length() / 200 * i, true);
-    all.ask(memory_step_question{whole.begin, true, trace::device_id{77}});
+    all.ask(memory_step_query{whole.begin, true, trace::device_id{77}});
   });
   std::filesystem::remove(path);
   EXPECT_GT(taken, 0);
-  // The budget, and what the C library keeps of freed memory for each thread; 40 million events took 88 MB.
+  // Allows for freed memory that the C library keeps for each thread, beyond the budget; 40 million events took 88 MB.
   EXPECT_LT(taken, 1.3 * budget / 1e6);
 }
 
-/// A million blocks that live and die at one time stamp, and some before and after it.
+/// A million blocks that are allocated and freed at one time stamp, and some before and after it.
 void write_many_at_one_time(recording& made, time_ns at) {
   made.standard_tables();
   const auto add = [&](time_ns time, std::uint64_t block) {
@@ -107,7 +108,7 @@ void write_many_at_one_time(recording& made, time_ns at) {
   for (int i = 0; i < 1000; ++i) live(at - 200'000'000 + i * 100'000, at - 200'000'000 + i * 100'000 + 50'000);
   for (int i = 0; i < 1'000'000; ++i) live(at, at);
   for (int i = 0; i < 1000; ++i) live(at + 100'000'000 + i * 100'000, at + 100'000'000 + i * 100'000 + 50'000);
-  ASSERT_TRUE(analysis::finalize(made.writer()));
+  ASSERT_TRUE(summary::finalize(made.writer()));
 }
 
 class many_at_one_time : public ::testing::Test {
@@ -128,35 +129,35 @@ class many_at_one_time : public ::testing::Test {
   std::string path_;
 };
 
-// Opened, reported, looked at elsewhere: no question goes into the section that is one time stamp.
+// The recording is opened, reported on, and viewed at other times: no query reads the section of that one time stamp.
 TEST_F(many_at_one_time, cost_nothing_until_somebody_looks_at_that_time) {
   const double taken = resident_of([&] {
-    questions_about all(path_);
-    const time_range whole = all.ask(tracks_question{})->span;
-    all.ask(report_question{});
-    blocks_question blocks;
+    queries_about all(path_);
+    const time_range whole = all.ask(tracks_query{})->span;
+    all.ask(report_query{});
+    blocks_query blocks;
     blocks.range = whole;
     blocks.rows = block_table::first_rows;
     EXPECT_EQ(all.ask(blocks)->count, 1'002'000U);
-    all.ask(statistics_question{{whole.begin, at_ - 50'000'000}});
-    all.ask(memory_map_question{.time = at_ - 150'000'000, .width = 1600});
-    all.ask(memory_step_question{at_ + 150'000'000, true, {}});
+    all.ask(statistics_query{{whole.begin, at_ - 50'000'000}});
+    all.ask(memory_map_query{.time = at_ - 150'000'000, .width = 1600});
+    all.ask(memory_step_query{at_ + 150'000'000, true, {}});
   });
   EXPECT_GT(taken, 0);
   EXPECT_LT(taken, 64);
 }
 
-// All blocks at that time, sorted as a table shows them: beside the index, which takes 140 bytes for each of its blocks, the table takes
-// what it shows, not a row for each.
+// Queries all blocks at that time, sorted as in a table. Besides the index, at 140 bytes for each of its blocks, the
+// table takes memory only for the rows it shows.
 TEST_F(many_at_one_time, take_the_memory_of_an_index_of_their_section) {
   const double taken = resident_of([&] {
-    questions_about all(path_);
-    blocks_question blocks;
+    queries_about all(path_);
+    blocks_query blocks;
     blocks.range = {at_ - 1, at_ + 1};
     blocks.sort = block_column::address;
     EXPECT_EQ(all.ask(blocks)->count, 1'000'000U);
-    all.ask(memory_step_question{at_ - 1, true, {}});
-    all.ask(memory_map_question{.time = at_, .width = 1600});
+    all.ask(memory_step_query{at_ - 1, true, {}});
+    all.ask(memory_map_query{.time = at_, .width = 1600});
   });
   EXPECT_GT(taken, 0);
   EXPECT_LT(taken, 240);

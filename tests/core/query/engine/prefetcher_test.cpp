@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::query {
 namespace {
 
-using analysis::section_cache;
-using analysis::section_scope;
-using analysis::stored_tiles;
+using index::section_scope;
+using summary::section_cache;
+using summary::stored_tiles;
 using sections = std::vector<std::size_t>;
 using tiles = std::vector<timeline::tile>;
 
@@ -20,7 +20,7 @@ constexpr time_ns section_length = time_ns{1} << 14;
 constexpr unsigned section_level = 14;
 constexpr std::uint32_t width = 512;  ///< As many pixels as a tile has bins.
 
-/// Sections of 2^14 ns; two of them lie under each tile of the next level.
+/// Fixture with sections of 2^14 ns; each tile of the next level covers two sections.
 class moving_view : public ::testing::Test {
  protected:
   moving_view() {
@@ -30,13 +30,13 @@ class moving_view : public ::testing::Test {
       row.end = row.time + 1;
       recording_.writer().add(row);
     }
-    analysis::finalize_options often;
-    often.least_events = 1;
+    summary::finalize_options often;
+    often.min_events = 1;
     often.section_events = 100;
-    EXPECT_TRUE(analysis::finalize(recording_.writer(), often));
+    EXPECT_TRUE(summary::finalize(recording_.writer(), often));
     const auto of = recording_.open()->latest();
     drawn = stored_tiles::of(of);
-    store = analysis::section_reader::open(of, {}).value();
+    store = summary::section_reader::open(of, {}).value();
     EXPECT_EQ(store->sections().size(), all_sections);
     parts = std::make_shared<section_cache>(store, SIZE_MAX);
     ahead = std::make_unique<prefetcher>(drawn, parts);
@@ -62,28 +62,28 @@ class moving_view : public ::testing::Test {
 
   testing::recording recording_;
   std::shared_ptr<const stored_tiles> drawn;
-  std::shared_ptr<const analysis::section_reader> store;
+  std::shared_ptr<const summary::section_reader> store;
   std::shared_ptr<section_cache> parts;
   std::unique_ptr<prefetcher> ahead;
 };
 
 TEST_F(moving_view, reads_nothing_more_while_it_stands_still) {
-  EXPECT_TRUE(ahead->look({0, 4 * section_length}, width));
+  EXPECT_TRUE(ahead->prefetch({0, 4 * section_length}, width));
   work();
   EXPECT_EQ(tiles_at_hand(),
             (tiles{{0, section_level + 1}, {2 * section_length, section_level + 1}, {0, section_level + 2}}))
-      << "what a first notch of the wheel would show";
+      << "the view after the first notch of the wheel";
   EXPECT_EQ(sections_at_hand(), sections());
-  EXPECT_FALSE(ahead->look({0, 4 * section_length}, width));
+  EXPECT_FALSE(ahead->prefetch({0, 4 * section_length}, width));
   EXPECT_FALSE(ahead->work());
 }
 
 TEST_F(moving_view, reads_the_tiles_in_view_those_below_and_those_beside) {
-  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
-  EXPECT_FALSE(ahead->look({4 * section_length, 9 * section_length}, width))
-      << "somebody reads already, and goes on with this";
-  // A tile over four sections has a bin for each pixel of this.
-  EXPECT_FALSE(ahead->look({4 * section_length, 8 * section_length}, width)) << "somebody reads already";
+  EXPECT_TRUE(ahead->prefetch({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->prefetch({4 * section_length, 9 * section_length}, width))
+      << "another thread is reading, and continues with this";
+  // A tile over four sections has a bin for each pixel of this view.
+  EXPECT_FALSE(ahead->prefetch({4 * section_length, 8 * section_length}, width)) << "another thread is reading";
   work();
   const timeline::tile below[] = {{4 * section_length, section_level + 1}, {6 * section_length, section_level + 1}};
   const timeline::tile over[] = {
@@ -95,15 +95,15 @@ TEST_F(moving_view, reads_the_tiles_in_view_those_below_and_those_beside) {
 }
 
 TEST_F(moving_view, reads_the_sections_in_view_and_half_a_view_beside_it) {
-  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
-  EXPECT_FALSE(ahead->look({4 * section_length, 8 * section_length}, width))
-      << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->prefetch({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->prefetch({4 * section_length, 8 * section_length}, width))
+      << "another thread is reading, and continues with this";
   work();
   EXPECT_EQ(sections_at_hand(), (sections{2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 TEST_F(moving_view, reads_first_the_sections_that_it_draws_from_the_end_that_who_draws_comes_to_last) {
-  EXPECT_TRUE(ahead->look({4 * section_length, 7 * section_length}, 5 * width));
+  EXPECT_TRUE(ahead->prefetch({4 * section_length, 7 * section_length}, 5 * width));
   EXPECT_TRUE(ahead->work());
   EXPECT_EQ(sections_at_hand(), sections{6});
   EXPECT_TRUE(ahead->work());
@@ -112,46 +112,47 @@ TEST_F(moving_view, reads_first_the_sections_that_it_draws_from_the_end_that_who
 }
 
 TEST_F(moving_view, reads_no_sections_from_afar) {
-  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
-  EXPECT_FALSE(ahead->look({0, 30 * section_length}, width)) << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->prefetch({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->prefetch({0, 30 * section_length}, width))
+      << "another thread is reading, and continues with this";
   work();
   EXPECT_EQ(sections_at_hand(), sections());
 }
 
 TEST_F(moving_view, reads_the_sections_that_a_zoom_comes_to_soon_and_those_alone) {
-  EXPECT_TRUE(ahead->look({0, 64 * section_length}, width));
-  // The point that stays in place is at the begin of section 48, and at three quarters of the view.
-  EXPECT_FALSE(ahead->look({18 * section_length, 58 * section_length}, width))
-      << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->prefetch({0, 64 * section_length}, width));
+  // The fixed point is at the start of section 48, and at three quarters of the view.
+  EXPECT_FALSE(ahead->prefetch({18 * section_length, 58 * section_length}, width))
+      << "another thread is reading, and continues with this";
   work();
   EXPECT_EQ(sections_at_hand(), (sections{47, 48})) << "in a view two thirds as long as one";
 }
 
 TEST_F(moving_view, reads_no_sections_that_many_notches_of_a_zoom_lie_before) {
   constexpr std::uint32_t narrow = 8;
-  EXPECT_TRUE(ahead->look({0, 64 * section_length}, narrow));
-  EXPECT_FALSE(ahead->look({12 * section_length, 60 * section_length}, narrow))
-      << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->prefetch({0, 64 * section_length}, narrow));
+  EXPECT_FALSE(ahead->prefetch({12 * section_length, 60 * section_length}, narrow))
+      << "another thread is reading, and continues with this";
   work();
   EXPECT_EQ(sections_at_hand(), sections());
 }
 
 TEST_F(moving_view, begins_where_the_zoom_goes) {
-  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
-  // The point that stays in place is at nine tenths of the view: under the last tile.
-  EXPECT_FALSE(ahead->look({section_length * 54 / 10, section_length * 154 / 10}, width))
-      << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->prefetch({0, 16 * section_length}, width));
+  // The fixed point is at nine tenths of the view: under the last tile.
+  EXPECT_FALSE(ahead->prefetch({section_length * 54 / 10, section_length * 154 / 10}, width))
+      << "another thread is reading, and continues with this";
   EXPECT_TRUE(ahead->work());
   EXPECT_EQ(tiles_at_hand(), (tiles{{8 * section_length, section_level + 3}}));
-  EXPECT_FALSE(ahead->look({0, section_length}, width)) << "somebody reads already, and goes on with this";
+  EXPECT_FALSE(ahead->prefetch({0, section_length}, width)) << "another thread is reading, and continues with this";
   EXPECT_TRUE(ahead->work());
   EXPECT_EQ(tiles_at_hand(), (tiles{{0, section_level}, {8 * section_length, section_level + 3}}));
 }
 
 TEST_F(moving_view, reads_between_the_chunks_of_an_section_the_tiles_that_it_shows_and_one_of_smaller_bins) {
-  EXPECT_TRUE(ahead->look({0, 8 * section_length}, width));
-  EXPECT_FALSE(ahead->look({4 * section_length, 8 * section_length}, width))
-      << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->prefetch({0, 8 * section_length}, width));
+  EXPECT_FALSE(ahead->prefetch({4 * section_length, 8 * section_length}, width))
+      << "another thread is reading, and continues with this";
   ahead->read_urgent_tiles();
   EXPECT_EQ(tiles_at_hand(), (tiles{{6 * section_length, section_level + 1}, {4 * section_length, section_level + 2}}));
   EXPECT_EQ(sections_at_hand(), sections());
@@ -159,16 +160,16 @@ TEST_F(moving_view, reads_between_the_chunks_of_an_section_the_tiles_that_it_sho
 }
 
 TEST_F(moving_view, reads_nothing_between_the_chunks_of_an_section_that_it_shows) {
-  EXPECT_TRUE(ahead->look({4 * section_length, 7 * section_length}, 5 * width));
+  EXPECT_TRUE(ahead->prefetch({4 * section_length, 7 * section_length}, 5 * width));
   ahead->read_urgent_tiles();
   EXPECT_EQ(tiles_at_hand(), tiles());
 }
 
 TEST_F(moving_view, expects_the_next_zoom_where_the_last_one_went) {
-  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
-  EXPECT_FALSE(ahead->look({0, 8 * section_length}, width)) << "somebody reads already, and goes on with this";
-  // Turned to a side: the next smaller bins are wanted at the left.
-  EXPECT_FALSE(ahead->look({4 * section_length, 12 * section_length}, width)) << "somebody reads already";
+  EXPECT_TRUE(ahead->prefetch({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->prefetch({0, 8 * section_length}, width)) << "another thread is reading, and continues with this";
+  // The view now moves to the left, where the next smaller bins are needed.
+  EXPECT_FALSE(ahead->prefetch({4 * section_length, 12 * section_length}, width)) << "another thread is reading";
   ahead->read_urgent_tiles();
   EXPECT_EQ(tiles_at_hand(), (tiles{{4 * section_length, section_level + 2},
                                     {0, section_level + 3},
@@ -176,22 +177,22 @@ TEST_F(moving_view, expects_the_next_zoom_where_the_last_one_went) {
 }
 
 TEST_F(moving_view, works_again_after_it_has_ended) {
-  EXPECT_TRUE(ahead->look({0, 4000}, width));
-  EXPECT_FALSE(ahead->look({0, 100}, width)) << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->prefetch({0, 4000}, width));
+  EXPECT_FALSE(ahead->prefetch({0, 100}, width)) << "another thread is reading, and continues with this";
   work();
-  EXPECT_TRUE(ahead->look({14 * section_length, 15 * section_length}, width));
+  EXPECT_TRUE(ahead->prefetch({14 * section_length, 15 * section_length}, width));
 }
 
 TEST_F(moving_view, reads_each_section_once_even_where_the_budget_holds_one) {
-  // Tiles of the next smaller bins may be read between the chunks of a section; then they are not counted.
+  // Tiles of the next smaller bins may be read between the chunks of a section; those are not counted.
   for (const time_ns begin : {4 * section_length, 6 * section_length}) drawn->prepare({begin, section_level + 1});
   prefetcher one(drawn, std::make_shared<section_cache>(store, 0));
-  EXPECT_TRUE(one.look({0, 16 * section_length}, width));
-  EXPECT_FALSE(one.look({4 * section_length, 8 * section_length}, width))
-      << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(one.prefetch({0, 16 * section_length}, width));
+  EXPECT_FALSE(one.prefetch({4 * section_length, 8 * section_length}, width))
+      << "another thread is reading, and continues with this";
   int read = 0;
   while (one.work() && read < 100) ++read;
-  EXPECT_EQ(read, 8 + 3);  // Tiles too: the one in view and those beside it.
+  EXPECT_EQ(read, 8 + 3);  // The number includes three tiles: the tile in view and its neighbors.
 }
 
 }  // namespace

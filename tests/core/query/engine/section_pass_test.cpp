@@ -15,10 +15,10 @@
 
 #include "core/generate/generate.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/figures/recording_facts_format.hpp"
+#include "core/summary/metrics/recording_facts_format.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/model/row_references.hpp"
-#include "tests/core/figures/training_recording.hpp"
+#include "tests/core/metrics/training_recording.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
@@ -28,7 +28,7 @@
 namespace sluice::query {
 namespace {
 
-using analysis::section_reader;
+using summary::section_reader;
 using testing::indexed;
 using testing::recording;
 
@@ -45,24 +45,24 @@ void save_of_all(recording& made, const std::vector<time_ns>& begins) {
     const indexed all(made.open());
     const auto sections = sections_of(begins, all.snapshot->end());
     made.writer().add_summary<trace::section_row>(sections);
-    analysis::save_sections(all.index, *all.snapshot, sections, made.writer());
+    summary::save_sections(all.index, *all.snapshot, sections, made.writer());
   }
   made.close();
 }
 
 void save_part_after_part(recording& made, const std::vector<time_ns>& begins,
-                          const analysis::section_pass_options& how = {}) {
+                          const summary::section_pass_options& how = {}) {
   made.flush();
   {
     const auto file = made.open();
     const auto trace = file->latest();
     const auto sections = sections_of(begins, trace->end());
     made.writer().add_summary<trace::section_row>(sections);
-    const auto begins_of_sections = analysis::begins_of(sections);
-    analysis::section_writer into(made.writer(), begins_of_sections);
-    const analysis::recording_scan known(*trace);
+    const auto begins_of_sections = summary::begins_of(sections);
+    summary::section_writer into(made.writer(), begins_of_sections);
+    const summary::recording_scan known(*trace);
     const std::function<bool()> goes_on = [] { return true; };
-    analysis::section_pass pass(known, how);
+    summary::section_pass pass(known, how);
     pass.begin(known.steps(), into, goes_on, goes_on);
     ASSERT_TRUE(pass.go_until(sections.size()));
     const auto found = pass.finish();
@@ -130,9 +130,9 @@ void expect_same(const char* what, const std::set<std::string>& of_all, const st
 }
 
 /// In any order, but for the highest values of categories, which the sweep leaves to others.
-std::set<std::string> facts_in_words(const analysis::recording_facts& of) {
+std::set<std::string> facts_in_words(const index::recording_facts& of) {
   std::set<std::string> all;
-  const auto key = [](const analysis::memory_key& k) {
+  const auto key = [](const index::memory_key& k) {
     return fmt::format("{} {} {}", raw(k.device), static_cast<int>(k.layer), static_cast<int>(k.kind));
   };
   for (const auto& m : of.memories) {
@@ -161,12 +161,12 @@ std::set<std::string> facts_in_words(const analysis::recording_facts& of) {
 }
 
 /// The facts of a version, as the file stores them.
-analysis::recording_facts facts_of_version(std::uint32_t version, const trace::snapshot& from) {
-  analysis::recording_facts made;
+index::recording_facts facts_of_version(std::uint32_t version, const trace::snapshot& from) {
+  index::recording_facts made;
   bool there = false;
   read_rows<trace::saved_row>(from, [&](const trace::chunk_info&, const trace::saved_row& row) {
-    if (row.name != analysis::sections_name || row.version != version) return;
-    serialize::reader words(row.bytes, 4 * analysis::most_saved_bytes);
+    if (row.name != summary::sections_name || row.version != version) return;
+    summary::value_reader words(row.bytes, 4 * summary::max_saved_bytes);
     words.get(made);
     there = !words.failed() && words.at_end();
   });
@@ -197,9 +197,9 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
   expect_same("chunks", rows_of<trace::chunk_reach_row>(*expected), rows_of<trace::chunk_reach_row>(*found));
   expect_same("steps", rows_of<trace::step_row>(*expected), rows_of<trace::step_row>(*found));
   expect_same("samples", rows_of<trace::last_sample_row>(*expected), rows_of<trace::last_sample_row>(*found));
-  const analysis::recording_facts in_short = facts_of_version(analysis::sections_version, *found);
-  analysis::recording_facts full = facts_of_version(analysis::full_sections_version, *found);
-  expect_same("the whole", facts_in_words(facts_of_version(analysis::full_sections_version, *expected)),
+  const index::recording_facts in_short = facts_of_version(summary::sections_version, *found);
+  index::recording_facts full = facts_of_version(summary::full_sections_version, *found);
+  expect_same("the whole", facts_in_words(facts_of_version(summary::full_sections_version, *expected)),
               facts_in_words(full));
   EXPECT_TRUE(in_short.not_tracked.empty() && in_short.segments.empty()) << "they grow with the recording";
   const auto store = section_reader::open(found, nullptr);
@@ -231,12 +231,12 @@ TEST(sweep_of_a_training, finds_what_an_index_of_all_knows) {
                                         .libraries = true};
     recording of_all(64), swept(64);
     testing::training(of_all, how).tell();
-    testing::training told(swept, how);
-    told.tell();
+    testing::training reported(swept, how);
+    reported.tell();
     std::mt19937_64 random(seed);
     std::set<time_ns> begins{0};
     for (std::uint64_t i = 0; i < 1 + 4 * seed; ++i)
-      begins.insert(static_cast<time_ns>(random() % static_cast<std::uint64_t>(told.now())));
+      begins.insert(static_cast<time_ns>(random() % static_cast<std::uint64_t>(reported.now())));
     save_of_all(of_all, {begins.begin(), begins.end()});
     save_part_after_part(swept, {begins.begin(), begins.end()});
     expect_same_parts(of_all, swept);
@@ -265,7 +265,7 @@ TEST_P(sweep_of_a_program, finds_what_an_index_of_all_knows) {
   save_of_all(of_all, {begins.begin(), begins.end()});
   save_part_after_part(swept, {begins.begin(), begins.end()});
   expect_same_parts(of_all, swept);
-  save_part_after_part(with_little_memory, {begins.begin(), begins.end()}, {.several_cores = false, .most_kept = 4});
+  save_part_after_part(with_little_memory, {begins.begin(), begins.end()}, {.several_cores = false, .max_kept = 4});
   expect_same_parts(of_all, with_little_memory);
 }
 

@@ -11,18 +11,18 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/file/visit.hpp"
-#include "tests/core/query/answers/answers_in_words.hpp"
+#include "tests/core/query/results/results_in_words.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 
-/// An index of a part answers every question about that part as the index of all of the recording does.
+/// An index of a part gives the same result for every query about that part as the index of the whole recording.
 namespace sluice::query {
 namespace {
 
-using analysis::index;
-using analysis::section_reader;
+using index::event_store;
+using summary::section_reader;
 using testing::indexed;
 using testing::recording;
 
@@ -39,7 +39,7 @@ class parts {
       for (std::size_t i = 0; i < begins.size(); ++i)
         sections.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
       made.writer().add_summary<trace::section_row>(sections);
-      save_sections(before.index, *before.snapshot, sections, made.writer());
+      summary::save_sections(before.index, *before.snapshot, sections, made.writer());
     }
     made.close();
     whole = std::make_unique<indexed>(made.open());
@@ -54,7 +54,7 @@ class parts {
   std::shared_ptr<const section_reader> store;
 };
 
-/// Asks both about ranges and moments inside a random run of sections.
+/// Compares the results of both indexes for ranges and times inside a random run of sections.
 class examiner {
  public:
   examiner(const parts& of, std::uint64_t seed) : of_(of), random_(seed) {
@@ -73,22 +73,22 @@ class examiner {
     return {std::min(a, b), std::max(a, b) + 1};
   }
 
-  /// As little as answers the question.
-  template <class Question>
-  const index& part_for(const Question& question) {
-    std::shared_ptr<const index>& known = made_[scope_of(question)];
+  /// The index of the smallest part that answers the query.
+  template <class Query>
+  const index::event_store& part_for(const Query& query) {
+    std::shared_ptr<const index::event_store>& known = made_[scope_of(query)];
     if (known == nullptr) {
-      auto made = of_.store->index_of(first_, last_, scope_of(question));
+      auto made = of_.store->index_of(first_, last_, scope_of(query));
       EXPECT_TRUE(made) << made.error().to_string();
       known = *made;
     }
     return *known;
   }
 
-  template <class Question>
-  void expect_same(const Question& question, const std::string& about) {
-    const std::string expected = ask(question, of_.whole->index, of_.now());
-    const std::string found = ask(question, part_for(question), of_.now());
+  template <class Query>
+  void expect_same(const Query& query, const std::string& about) {
+    const std::string expected = ask(query, of_.whole->index, of_.now());
+    const std::string found = ask(query, part_for(query), of_.now());
     if (expected == found) return;
     const auto [e, f] = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
     const auto around = [](const std::string& text, auto at) {
@@ -102,15 +102,15 @@ class examiner {
   void ask_everything() {
     const time_range asked = range();
     const std::string when = fmt::format("[{}, {})", asked.begin, asked.end);
-    expect_same(statistics_question{asked}, "statistics " + when);
-    blocks_question blocks{asked, {}, random_() % 4 == 0, static_cast<block_column>(random_() % 12), true, ""};
+    expect_same(statistics_query{asked}, "statistics " + when);
+    blocks_query blocks{asked, {}, random_() % 4 == 0, static_cast<block_column>(random_() % 12), true, ""};
     if (random_() % 3 == 0) blocks.layer = static_cast<trace::layer>(random_() % 4);
     blocks.with_uses = random_() % 2 == 0;
     blocks.only_unused = random_() % 6 == 0;
-    if (random_() % 6 == 0) blocks.least_bytes = random_() % 1000;
+    if (random_() % 6 == 0) blocks.min_bytes = random_() % 1000;
     if (random_() % 6 == 0) blocks.filter = "1";
     expect_same(blocks, "blocks " + when);
-    memory_map_question map;
+    memory_map_query map;
     map.time = moment();
     map.width = static_cast<std::uint32_t>(1 + random_() % 50);
     map.lone = map.width % 2 == 0;
@@ -124,36 +124,36 @@ class examiner {
   void ask_stacks(time_range asked, const std::string& when) {
     for (const stack_measure measure :
          {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred}) {
-      stacks_question question;
-      question.range = asked;
-      question.measure = measure;
-      question.at = moment();
-      if (random_() % 2 == 0) question.layer = static_cast<trace::layer>(random_() % 4);
-      expect_same(question, fmt::format("stacks {} at {} {}", static_cast<int>(measure), question.at, when));
+      stacks_query query;
+      query.range = asked;
+      query.measure = measure;
+      query.at = moment();
+      if (random_() % 2 == 0) query.layer = static_cast<trace::layer>(random_() % 4);
+      expect_same(query, fmt::format("stacks {} at {} {}", static_cast<int>(measure), query.at, when));
     }
   }
 
   void ask_tracks(time_range asked, const std::string& when) {
     const std::atomic<bool> never{false};
-    symbols::frame_book frames;
+    symbols::frame_cache frames;
     bool provisional = false;
-    const auto list = answer_to(tracks_question{}, sources{.index = of_.whole->index,
-                                                           .trace = of_.now(),
-                                                           .cancelled = never,
-                                                           .frames = frames,
-                                                           .provisional = provisional});
+    const auto list = result_to(tracks_query{}, sources{.index = of_.whole->index,
+                                                        .trace = of_.now(),
+                                                        .cancelled = never,
+                                                        .frames = frames,
+                                                        .provisional = provisional});
     for (const track& row : list->tracks) {
       const auto width = static_cast<std::uint32_t>(1 + random_() % 50);
-      expect_same(slices_question{row.id, asked, width}, "slices of " + row.label + " " + when);
+      expect_same(slices_query{row.id, asked, width}, "slices of " + row.label + " " + when);
       for (const bool by_category : {false, true})
-        expect_same(series_question{row.id, asked, width, by_category}, "series of " + row.label + " " + when);
+        expect_same(series_query{row.id, asked, width, by_category}, "series of " + row.label + " " + when);
     }
   }
 
-  /// Blocks that live in the run, and events that happen in it; at most so many of each.
+  /// Queries details of blocks that are live in the run, and of events in the run; at most `most` of each.
   void ask_details(std::size_t most) {
-    std::vector<details_question> all;
-    for (const analysis::block_record& block : of_.whole->index.memory().blocks())
+    std::vector<details_query> all;
+    for (const index::block_record& block : of_.whole->index.memory().blocks())
       if (block.allocated && block.live_in(run_)) all.push_back({{}, block.id});
     for (std::size_t i = 0; i < of_.now().chunks().size(); ++i) {
       EXPECT_TRUE(trace::visit_events(of_.now(), i, [&](const auto& row) {
@@ -162,7 +162,7 @@ class examiner {
     }
     std::shuffle(all.begin(), all.end(), random_);
     if (all.size() > most) all.resize(most);
-    for (const details_question& each : all)
+    for (const details_query& each : all)
       expect_same(each, fmt::format("details of event {} or block {}", raw(each.event), raw(each.block)));
   }
 
@@ -171,17 +171,17 @@ class examiner {
   std::mt19937_64 random_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;
-  std::map<analysis::section_scope, std::shared_ptr<const index>> made_;
+  std::map<index::section_scope, std::shared_ptr<const index::event_store>> made_;
   time_range run_;
 };
 
-TEST(part_of_a_random_recording, answers_as_the_whole_does) {
+TEST(part_of_a_random_recording, results_as_the_whole_does) {
   testing::for_each_seed(1, 60, [](std::uint64_t seed) {
-    random_recording told(seed, seed % 4 == 0);
-    const parts all(told.made, told.begins());
+    random_recording reported(seed, seed % 4 == 0);
+    const parts all(reported.made, reported.begins());
     for (std::uint64_t i = 0; i < 6 && !::testing::Test::HasFailure(); ++i) {
       examiner of(all, seed * 100 + i);
-      for (int questions = 0; questions < 4 && !::testing::Test::HasFailure(); ++questions) of.ask_everything();
+      for (int queries = 0; queries < 4 && !::testing::Test::HasFailure(); ++queries) of.ask_everything();
       of.ask_details(150);
     }
   });
@@ -191,7 +191,7 @@ TEST(part_of_a_random_recording, answers_as_the_whole_does) {
 
 class part_of_a_generated_recording : public ::testing::TestWithParam<generate::generate_options> {};
 
-TEST_P(part_of_a_generated_recording, answers_as_the_whole_does) {
+TEST_P(part_of_a_generated_recording, results_as_the_whole_does) {
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("sluice-parts-{}.sluice", ::getpid())).string();
   ASSERT_TRUE(generate::generate(GetParam(), path));
@@ -211,7 +211,7 @@ TEST_P(part_of_a_generated_recording, answers_as_the_whole_does) {
   const parts all(made, {begins.begin(), begins.end()});
   for (std::uint64_t i = 0; i < 3 && !HasFailure(); ++i) {
     examiner of(all, GetParam().seed * 10 + i);
-    for (int questions = 0; questions < 2 && !HasFailure(); ++questions) of.ask_everything();
+    for (int queries = 0; queries < 2 && !HasFailure(); ++queries) of.ask_everything();
     of.ask_details(60);
   }
 }

@@ -5,11 +5,12 @@
 
 #include "core/query/engine/engine.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
-#include "tests/core/query/answers/answers_in_words.hpp"
+#include "tests/core/query/results/results_in_words.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// Files of every version that sums itself up answer from their own summaries what an index of all their rows does.
+/// For every format version with summaries, a file gives the same results from its own summaries as from an index of
+/// all its rows.
 namespace sluice::query {
 namespace {
 
@@ -19,17 +20,17 @@ class summed_up_sample : public ::testing::TestWithParam<const char*> {
     const std::string path =
         std::string(SLUICE_SOURCE_DIR) + "/tests/core/trace/samples/" + GetParam() + "/summed-up.sluice";
     const auto opened = trace::file::open(path).value();
-    ASSERT_NE(analysis::stored_tiles::of(opened->latest()), nullptr);
+    ASSERT_NE(summary::stored_tiles::of(opened->latest()), nullptr);
     testing::copy_rows(*opened->latest(), plain_.writer());
     plain_.close();
     with_ = std::make_unique<engine>(opened);
     without_ = std::make_unique<engine>(trace::file::open(plain_.path()).value());
   }
 
-  template <class Question>
-  void expect_the_same(const Question& question) {
-    const auto stored = with_->ask_now(question);
-    const auto plain = without_->ask_now(question);
+  template <class Query>
+  void expect_the_same(const Query& query) {
+    const auto stored = with_->ask_now(query);
+    const auto plain = without_->ask_now(query);
     ASSERT_EQ(stored.has_value(), plain.has_value());
     if (!stored) return;
     EXPECT_EQ(in_words(**stored), in_words(**plain));
@@ -41,17 +42,17 @@ class summed_up_sample : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(summed_up_sample, tells_of_any_part_what_an_index_of_all_does) {
-  const time_range whole = without_->ask_now(tracks_question{}).value()->span;
+  const time_range whole = without_->ask_now(tracks_query{}).value()->span;
   std::mt19937_64 random(3);
   for (int i = 0; i < 30; ++i) {
     const time_ns begin = whole.begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(whole.length()));
     const time_range part{begin, begin + 1 + (whole.length() >> (2 + i % 12))};
-    expect_the_same(statistics_question{part});
-    blocks_question blocks;
+    expect_the_same(statistics_query{part});
+    blocks_query blocks;
     blocks.range = part;
     expect_the_same(blocks);
     for (const stack_measure what : {stack_measure::peak, stack_measure::live, stack_measure::allocated}) {
-      stacks_question stacks;
+      stacks_query stacks;
       stacks.range = part;
       stacks.at = part.begin;
       stacks.measure = what;
@@ -61,8 +62,8 @@ TEST_P(summed_up_sample, tells_of_any_part_what_an_index_of_all_does) {
 }
 
 TEST_P(summed_up_sample, draws_any_part_as_an_index_of_all_does) {
-  const auto tracks = without_->ask_now(tracks_question{}).value();
-  ASSERT_EQ(with_->ask_now(tracks_question{}).value()->tracks.size(), tracks->tracks.size());
+  const auto tracks = without_->ask_now(tracks_query{}).value();
+  ASSERT_EQ(with_->ask_now(tracks_query{}).value()->tracks.size(), tracks->tracks.size());
   std::mt19937_64 random(4);
   std::size_t compared = 0;
   for (const track& each : tracks->tracks) {
@@ -70,10 +71,10 @@ TEST_P(summed_up_sample, draws_any_part_as_an_index_of_all_does) {
       const time_ns begin =
           tracks->span.begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(tracks->span.length()));
       const auto stored =
-          with_->ask_now(series_question{each.id, {begin, begin + 2 + (tracks->span.length() >> (4 + i))}, 50, false});
+          with_->ask_now(series_query{each.id, {begin, begin + 2 + (tracks->span.length() >> (4 + i))}, 50, false});
       if (!stored || (*stored)->bands.empty()) break;
       const auto bins = static_cast<std::uint32_t>((*stored)->bands[0].bins.size());
-      const auto plain = without_->ask_now(series_question{each.id, (*stored)->range, bins, false}).value();
+      const auto plain = without_->ask_now(series_query{each.id, (*stored)->range, bins, false}).value();
       ASSERT_EQ(in_words(**stored), in_words(*plain)) << each.label;
       ++compared;
     }

@@ -8,16 +8,17 @@
 
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/query/answers/memory_map.hpp"
-#include "core/query/engine/find_answer.hpp"
+#include "core/query/engine/find_result.hpp"
+#include "core/query/results/memory_map.hpp"
 
-/// Questions of the window that are withdrawn. Work is bounded by what is read between two looks at the flag, not by time: a chunk of rows.
+/// Tests withdrawn queries of the window. After the withdrawal, a query reads at most the data between two checks of
+/// the flag, which is one chunk of rows; this limit does not depend on time.
 namespace sluice::query {
 namespace {
 
 constexpr std::size_t enough = std::size_t{1} << 30;
 
-class withdrawn_question : public ::testing::Test {
+class withdrawn_query : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     const std::string path =
@@ -36,20 +37,20 @@ class withdrawn_question : public ::testing::Test {
         << "half of it is answered from one run of sections after another";
   }
 
-  /// Asks as a task of the engine does, when nobody wants the answer any more. What was built of indexes would be kept.
-  template <class Question>
-  void expect_nothing_is_built(const Question& question) {
-    const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_book::lookup::later,
+  /// Runs a query as an engine task whose result is no longer wanted. If the task built indexes, they would be kept.
+  template <class Query>
+  void expect_nothing_is_built(const Query& query) {
+    const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
                        stored_.get(), nullptr, provisional_};
-    if (const auto answer = start_long_answer(question, from)) {
-      const auto done = answer->work(std::chrono::steady_clock::time_point::max(), withdrawn_);
+    if (const auto result = start_long_result(query, from)) {
+      const auto done = result->work(std::chrono::steady_clock::time_point::max(), withdrawn_);
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, error_code::cancelled);
-      EXPECT_EQ(answer->progress(), 0);
+      EXPECT_EQ(result->progress(), 0);
     } else {
-      const auto found = find_answer(question, from);
-      // What is drawn has an answer of tiles at hand.
-      if constexpr (!draws<Question>) {
+      const auto found = find_result(query, from);
+      // Queries that draw visible tracks still have results, from tiles.
+      if constexpr (!draws<Query>) {
         ASSERT_TRUE(found && !*found);
         EXPECT_EQ(found->error().code, error_code::cancelled);
       }
@@ -57,7 +58,7 @@ class withdrawn_question : public ::testing::Test {
     EXPECT_EQ(stored_->sections->memory_bytes(), 0U);
   }
 
-  [[nodiscard]] static time_range whole() { return analysis::time_range_of(*trace_); }
+  [[nodiscard]] static time_range whole() { return index::time_range_of(*trace_); }
   [[nodiscard]] static time_range half() {
     return {whole().begin + whole().length() / 4, whole().end - whole().length() / 4};
   }
@@ -65,71 +66,71 @@ class withdrawn_question : public ::testing::Test {
 
   static inline std::shared_ptr<const trace::snapshot> trace_;
   std::shared_ptr<const stored_sources> stored_;
-  const analysis::growing_index nothing_;
+  const index::growing_index nothing_;
   const std::atomic<bool> withdrawn_{true};
-  symbols::frame_book frames_{symbols::options_for(*trace_)};
+  symbols::frame_cache frames_{symbols::options_for(*trace_)};
   bool provisional_ = false;
 };
 
-// Each kind of question about a moment, which takes an index of one section.
-TEST_F(withdrawn_question, about_a_moment_builds_no_index) {
-  blocks_question blocks;
+// Each kind of query about a moment, which needs an index of one section.
+TEST_F(withdrawn_query, about_a_moment_builds_no_index) {
+  blocks_query blocks;
   blocks.range = {middle(), middle() + 1};
   expect_nothing_is_built(blocks);
-  expect_nothing_is_built(statistics_question{{middle(), middle() + 1000}});
-  expect_nothing_is_built(memory_map_question{.time = middle(), .width = 100});
-  expect_nothing_is_built(memory_step_question{middle(), true, {}});
-  expect_nothing_is_built(memory_step_question{middle(), false, {}});
-  stacks_question stacks;
+  expect_nothing_is_built(statistics_query{{middle(), middle() + 1000}});
+  expect_nothing_is_built(memory_map_query{.time = middle(), .width = 100});
+  expect_nothing_is_built(memory_step_query{middle(), true, {}});
+  expect_nothing_is_built(memory_step_query{middle(), false, {}});
+  stacks_query stacks;
   stacks.measure = stack_measure::live;
   stacks.at = middle();
   expect_nothing_is_built(stacks);
 }
 
-// Each kind of question about half of the recording, which takes indexes of many sections.
-TEST_F(withdrawn_question, about_a_long_time_builds_no_index) {
-  blocks_question blocks;
+// Each kind of query about half of the recording, which needs indexes of many sections.
+TEST_F(withdrawn_query, about_a_long_time_builds_no_index) {
+  blocks_query blocks;
   blocks.range = half();
   expect_nothing_is_built(blocks);
-  expect_nothing_is_built(statistics_question{half()});
+  expect_nothing_is_built(statistics_query{half()});
   for (const stack_measure each : {stack_measure::peak, stack_measure::allocated, stack_measure::transferred}) {
-    stacks_question stacks;
+    stacks_query stacks;
     stacks.range = half();
     stacks.measure = each;
     expect_nothing_is_built(stacks);
   }
-  expect_nothing_is_built(search_question{"gemm"});
+  expect_nothing_is_built(search_query{"gemm"});
 }
 
-// An event and a block that lie deep in the recording: their chunks are searched first.
-TEST_F(withdrawn_question, about_an_event_or_a_block_builds_no_index) {
-  expect_nothing_is_built(details_question{trace::event_id{700'000}, {}});
-  expect_nothing_is_built(details_question{{}, trace::block_id{20'000}});
+// An event and a block in the middle of the recording: their chunks are searched first.
+TEST_F(withdrawn_query, about_an_event_or_a_block_builds_no_index) {
+  expect_nothing_is_built(details_query{trace::event_id{700'000}, {}});
+  expect_nothing_is_built(details_query{{}, trace::block_id{20'000}});
 }
 
-// A zoom below the tiles, of every track: tiles answer instead.
-TEST_F(withdrawn_question, of_the_timeline_builds_no_index) {
-  const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_book::lookup::later,
+// A zoom below the resolution of the tiles, for every track: results come from tiles instead.
+TEST_F(withdrawn_query, of_the_timeline_builds_no_index) {
+  const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
                      stored_.get(), nullptr, provisional_};
   const time_range near{middle(), middle() + 20'000};
   for_each_track(from, [&](track&& each) {
     const std::uint64_t id = track_id(each);
-    expect_nothing_is_built(slices_question{id, near, 1600});
-    expect_nothing_is_built(series_question{id, near, 1600});
+    expect_nothing_is_built(slices_query{id, near, 1600});
+    expect_nothing_is_built(series_query{id, near, 1600});
   });
 }
 
-// The flag is looked at after each chunk of rows, and of summaries, that an index is made from.
-TEST_F(withdrawn_question, is_noticed_after_each_chunk) {
-  const analysis::section_reader& store = stored_->sections->store();
+// The flag is checked after each chunk of rows, and of summaries, that an index reads.
+TEST_F(withdrawn_query, is_noticed_after_each_chunk) {
+  const summary::section_reader& store = stored_->sections->store();
   const std::size_t section = store.section_at(middle());
   std::size_t looks = 0;
   const auto counted = [&] { return ++looks > 0; };
-  ASSERT_TRUE(store.index_of(section, section, analysis::section_scope::everything, counted));
+  ASSERT_TRUE(store.index_of(section, section, index::section_scope::everything, counted));
   EXPECT_GE(looks, store.whole()->chunks->in(store.run_of(section, section), true).value().size());
   std::size_t until = 0;
   const auto stopped =
-      store.index_of(section, section, analysis::section_scope::everything, [&] { return ++until < looks / 2; });
+      store.index_of(section, section, index::section_scope::everything, [&] { return ++until < looks / 2; });
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, error_code::cancelled);
   EXPECT_EQ(until, looks / 2) << "nothing is read after that";

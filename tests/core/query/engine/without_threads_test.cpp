@@ -11,13 +11,13 @@
 #include "core/query/sql/sql_task.hpp"
 #include "core/query/sql/sql_track.hpp"
 
-/// A page opened from disk has no threads. This program does without them from its first test to its last.
+/// A web page opened from disk has no threads. This test program runs all its tests without threads.
 namespace sluice::query {
 namespace {
 
 using steady = std::chrono::steady_clock;
 
-/// Made, and asked for what is expected, while there are threads.
+/// Fixture that computes the expected results once, while there are still threads.
 class without_threads : public ::testing::TestWithParam<std::uint64_t> {
  protected:
   static void SetUpTestSuite() {
@@ -29,9 +29,9 @@ class without_threads : public ::testing::TestWithParam<std::uint64_t> {
       one.file = trace::file::open(path).value();
       std::filesystem::remove(path);
       engine asked(one.file);
-      one.report = asked.ask_now(report_question{}).value();
-      one.tracks = asked.ask_now(tracks_question{}).value();
-      one.found = asked.ask_now(search_question{"gemm"}).value();
+      one.report = asked.ask_now(report_query{}).value();
+      one.tracks = asked.ask_now(tracks_query{}).value();
+      one.found = asked.ask_now(search_query{"gemm"}).value();
     }
     do_without_threads();
   }
@@ -42,7 +42,7 @@ class without_threads : public ::testing::TestWithParam<std::uint64_t> {
 
   struct made {
     std::shared_ptr<trace::file> file;
-    std::shared_ptr<const analysis::report> report;
+    std::shared_ptr<const metrics::report> report;
     std::shared_ptr<const track_list> tracks;
     std::shared_ptr<const search_results> found;
   };
@@ -51,12 +51,12 @@ class without_threads : public ::testing::TestWithParam<std::uint64_t> {
     return events == 20'000 ? small : large;
   }
 
-  /// As a window does, frame by frame.
-  template <class Question>
-  static std::shared_ptr<const typename Question::answer_type> answer_of(engine& asked, const Question& question) {
-    slot<Question> one;
+  /// Repeats the query frame by frame, like a window, until its result is there.
+  template <class Query>
+  static std::shared_ptr<const typename Query::result_type> result_of(engine& asked, const Query& query) {
+    slot<Query> one;
     for (int frame = 0; frame < 100'000; ++frame) {
-      const auto now = one.ask(asked, question);
+      const auto now = one.ask(asked, query);
       if (now.failure || now.complete) return now.value;
       asked.work_here(steady::now() + std::chrono::milliseconds(10));
     }
@@ -64,17 +64,17 @@ class without_threads : public ::testing::TestWithParam<std::uint64_t> {
   }
 };
 
-TEST_P(without_threads, work_between_frames_gives_the_same_answers) {
+TEST_P(without_threads, work_between_frames_gives_the_same_results) {
   const made& wanted = of(GetParam());
   engine asked(wanted.file);
-  const auto report = answer_of(asked, report_question{});
+  const auto report = result_of(asked, report_query{});
   ASSERT_NE(report, nullptr);
   EXPECT_EQ(report->events, wanted.report->events);
   EXPECT_EQ(report->peaks.size(), wanted.report->peaks.size());
-  const auto tracks = answer_of(asked, tracks_question{});
+  const auto tracks = result_of(asked, tracks_query{});
   ASSERT_NE(tracks, nullptr);
   EXPECT_EQ(tracks->tracks.size(), wanted.tracks->tracks.size());
-  const auto found = answer_of(asked, search_question{"gemm"});
+  const auto found = result_of(asked, search_query{"gemm"});
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->total, wanted.found->total);
   EXPECT_GT(found->total, 0U);
@@ -82,7 +82,7 @@ TEST_P(without_threads, work_between_frames_gives_the_same_answers) {
 
 TEST_P(without_threads, work_ends_when_its_time_is_over) {
   engine asked(of(GetParam()).file);
-  slot<search_question> one;
+  slot<search_query> one;
   static_cast<void>(one.ask(asked, {"no event is called so"}));
   asked.work_here(steady::now());
   EXPECT_TRUE(asked.busy()) << "one task ran, not all";
@@ -92,8 +92,8 @@ TEST_P(without_threads, a_query_is_answered_where_it_is_asked) {
   const auto trace = of(GetParam()).file->latest();
   const sql_task task(trace, "select count(*) from kernels");
   EXPECT_TRUE(task.done());
-  EXPECT_FALSE(task.answer()->failure);
-  EXPECT_EQ(task.answer()->rows, 1U);
+  EXPECT_FALSE(task.found()->failure);
+  EXPECT_EQ(task.found()->rows, 1U);
   const sql_track_task track(trace, "select time, end, name from kernels limit 10");
   EXPECT_TRUE(track.done());
   ASSERT_NE(track.track(), nullptr) << track.failure()->to_string();

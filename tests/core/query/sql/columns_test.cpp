@@ -15,7 +15,7 @@ namespace {
 TEST(columns, every_kind_of_row_is_a_table) {
   std::set<trace::row_type> seen;
   for (const table& each : tables()) seen.insert(each.type);
-  seen.insert(trace::row_type::string);  // Texts stand where they are named.
+  seen.insert(trace::row_type::string);  // Strings have no table: they appear where rows refer to them.
 #define SLUICE_SEEN(row, kind) EXPECT_TRUE(seen.contains(trace::row_type::kind)) << #kind;
   SLUICE_FOR_EACH_ROW(SLUICE_SEEN)
 #undef SLUICE_SEEN
@@ -23,9 +23,9 @@ TEST(columns, every_kind_of_row_is_a_table) {
 
 TEST(columns, every_table_and_every_column_says_what_it_is) {
   for (const table& each : tables()) {
-    EXPECT_FALSE(each.about.empty()) << each.name << " wants words in columns_about.cpp";
+    EXPECT_FALSE(each.about.empty()) << each.name << " needs a description in columns_about.cpp";
     for (const column& one : each.columns)
-      EXPECT_FALSE(one.about.empty()) << each.name << "." << one.name << " wants words in columns_about.cpp";
+      EXPECT_FALSE(one.about.empty()) << each.name << "." << one.name << " needs a description in columns_about.cpp";
   }
 }
 

@@ -1,4 +1,4 @@
-// core/trace/file/format.md lists the schema's tables, and a reader written from it alone reads the same as ours.
+// core/trace/file/format.md lists the schema's tables, and a reader written from it alone reads the same as Sluice's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ std::string type_of(column_type type) {
   return {};
 }
 
-/// The columns of a kind as SQL shows them: the schema's come first, in its order. Strings have no table there.
+/// The columns of a kind in SQL: the schema's come first, in its order. Strings have no table there.
 template <class Row, std::size_t Index>
 std::string line_of(const table* shown) {
   constexpr auto field = field_at<Row, Index>;
@@ -94,7 +94,7 @@ std::string section_of(row_type type, const char* name) {
   return text;
 }
 
-/// What a kind of summary and its columns are, in order. SQL does not show them.
+/// A kind of summary and its columns, in order. SQL does not show them.
 struct summary_words {
   std::string about;
   std::vector<std::string> columns;
@@ -262,11 +262,11 @@ TEST(format_document, has_the_tables_of_the_schema) {
   if (std::getenv("SLUICE_WRITE_GOLDEN") != nullptr) {
     std::ofstream(document, std::ios::binary) << made;
   } else {
-    EXPECT_EQ(text, made) << "SLUICE_WRITE_GOLDEN=1 writes it anew";
+    EXPECT_EQ(text, made) << "SLUICE_WRITE_GOLDEN=1 rewrites it";
   }
 }
 
-/// What independent_reader.py prints, from our own reader.
+/// The output of independent_reader.py, computed by Sluice's reader.
 class totals {
  public:
   template <class Row>

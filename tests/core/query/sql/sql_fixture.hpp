@@ -15,7 +15,7 @@ namespace sluice::query {
 
 inline std::string fmt_number(double number) { return fmt::format("{}", number); }
 
-/// A recording and a database over it; rows as texts with bars between the cells.
+/// Fixture with a recording and a database over it. Result rows are texts with vertical bars between the cells.
 class sql_test : public ::testing::Test {
  protected:
   void open() {
@@ -49,7 +49,7 @@ class sql_test : public ::testing::Test {
   }
   std::vector<std::string> ask(const std::string& text) { return ask_of(*sql_, text); }
 
-  /// The error of a query that is to fail; empty if it does not.
+  /// The error of a query that should fail; empty if the query succeeds.
   std::string problem(const std::string& text) {
     auto rows = sql_->prepare(text);
     if (!rows) return rows.error().to_string();

@@ -1,4 +1,4 @@
-// SQL over random traces: late events, extreme times, repeated ids. Pushed-down conditions must not change answers.
+// SQL over random traces: late events, extreme times, repeated ids. Pushed-down conditions must not change results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class sql_random : public sql_test, public ::testing::WithParamInterface<unsigne
  protected:
   std::mt19937_64 random_{GetParam()};
 
-  /// Chunks of 64 rows whose times go on and jump back now and then, with a few wild ones among them.
+  /// Adds chunks of 64 rows whose times mostly increase, sometimes jump back, and are sometimes extreme.
   template <class Row>
   void add_rows(std::size_t count) {
     trace::time_ns time = 0;
@@ -85,7 +85,7 @@ TEST_P(sql_random, a_table_says_what_its_rows_say) {
   }
 }
 
-/// A value as somebody might write it: one that is there, a neighbour, a fraction, a text, an extreme.
+/// A value in any form that a user might write: an existing one, a neighbor, a fraction, a text, an extreme.
 std::string literal(std::mt19937_64& random, const std::vector<std::vector<std::string>>& rows, std::size_t column) {
   const std::string& there = rows[random() % rows.size()][column];
   switch (random() % 10) {
@@ -106,7 +106,7 @@ std::string literal(std::mt19937_64& random, const std::vector<std::vector<std::
   }
 }
 
-TEST_P(sql_random, what_is_pushed_down_leaves_the_answer_as_it_is) {
+TEST_P(sql_random, what_is_pushed_down_leaves_the_result_as_it_is) {
   static constexpr std::array operators = {"=", "<", "<=", ">", ">=", "IN", "IS", "<>"};
   for (const table& each : tables()) {
     const auto rows = rows_of(each);
@@ -130,7 +130,7 @@ TEST_P(sql_random, what_is_pushed_down_leaves_the_answer_as_it_is) {
         }
         const char* join = i == 0 ? " WHERE " : random_() % 4 == 0 ? " OR " : " AND ";
         pushed += join + name + " " + op + " " + value;
-        // A cast to its own type keeps the column's affinity and hides the column.
+        // A cast to the column's own type keeps its affinity, but prevents the condition from being pushed down.
         plain += join + ("CAST(" + name + " AS INTEGER) " + op + " " + value);
       }
       const std::string from = "SELECT rowid, * FROM " + std::string(each.name);
@@ -171,11 +171,11 @@ TEST_P(sql_random, joins_on_ids_are_those_of_a_loop) {
   ASSERT_GT(expected, 0U);
   const std::string join = "SELECT count(*) FROM transfer AS t JOIN api_call AS c ON c.id = t.correlation";
   EXPECT_EQ(ask(join)[0], std::to_string(expected));
-  EXPECT_EQ(ask(join)[0], std::to_string(expected));  // Now with the index that the first one made.
+  EXPECT_EQ(ask(join)[0], std::to_string(expected));  // Now with the index that the first query built.
   sql_options none;
   none.lookup_bytes = 0;
   EXPECT_EQ(ask_of(*sql_database::open(trace_, none).value(), join)[0], std::to_string(expected));
-  // Left joins keep rows that find nothing.
+  // Left joins keep rows without a match.
   EXPECT_EQ(
       ask("SELECT count(*) FROM transfer AS t LEFT JOIN api_call AS c ON c.id = t.id AND c.time > 1e9 "
           "WHERE c.id IS NULL")[0],
@@ -192,8 +192,8 @@ TEST_P(sql_random, outer_joins_are_those_of_the_unpushed_ones) {
   }
 }
 
-/// Words of the language in any order: whatever comes of them, it is an error or an answer, and soon.
-TEST_P(sql_random, nonsense_is_an_error_or_an_answer) {
+/// SQL keywords in random order: each query ends soon, with an error or a result.
+TEST_P(sql_random, nonsense_is_an_error_or_an_result) {
   static constexpr std::array words = {"SELECT",
                                        "FROM",
                                        "WHERE",
@@ -278,7 +278,7 @@ TEST_P(sql_random, nonsense_is_an_error_or_an_answer) {
   }
 }
 
-TEST_P(sql_random, every_view_and_figure_can_be_read_to_its_end) {
+TEST_P(sql_random, every_view_and_metric_can_be_read_to_its_end) {
   for (const sql_table_about& each : sql_schema()) {
     auto rows = sql_->prepare("SELECT * FROM " + each.name);
     ASSERT_TRUE(rows) << each.name << rows.error().to_string();

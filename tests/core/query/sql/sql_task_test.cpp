@@ -1,4 +1,4 @@
-// Queries in their own thread.
+// Queries that run in their own thread.
 #include "core/query/sql/sql_task.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "core/export/answer.hpp"
+#include "core/export/result.hpp"
 #include "tests/core/query/sql/sql_fixture.hpp"
 
 namespace sluice::query {
@@ -26,9 +26,9 @@ class sql_task_test : public sql_test {
     made_.add_alloc(10, 7, 4096);
     open();
   }
-  static std::shared_ptr<const sql_answer> finished(const sql_task& task) {
+  static std::shared_ptr<const sql_result> finished(const sql_task& task) {
     while (!task.done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return task.answer();
+    return task.found();
   }
 };
 
@@ -68,9 +68,9 @@ TEST_F(sql_task_test, keeps_no_more_than_it_may) {
 
 TEST_F(sql_task_test, says_what_went_wrong) {
   const sql_task task(trace_, "SELEC 1");
-  const auto answer = finished(task);
-  ASSERT_TRUE(answer->failure);
-  EXPECT_EQ(answer->failure->code, error_code::invalid_argument);
+  const auto result = finished(task);
+  ASSERT_TRUE(result->failure);
+  EXPECT_EQ(result->failure->code, error_code::invalid_argument);
 }
 
 TEST_F(sql_task_test, ends_when_it_is_cancelled_or_forgotten) {
@@ -80,9 +80,9 @@ TEST_F(sql_task_test, ends_when_it_is_cancelled_or_forgotten) {
   sql_task task(trace_, endless, options);
   EXPECT_FALSE(task.done());
   task.cancel();
-  const auto answer = finished(task);
-  ASSERT_TRUE(answer->failure);
-  EXPECT_EQ(answer->failure->code, error_code::cancelled);
+  const auto result = finished(task);
+  ASSERT_TRUE(result->failure);
+  EXPECT_EQ(result->failure->code, error_code::cancelled);
   EXPECT_GT(woken, 0);
   const sql_task forgotten(trace_, endless);
 }
@@ -90,7 +90,7 @@ TEST_F(sql_task_test, ends_when_it_is_cancelled_or_forgotten) {
 TEST_F(sql_task_test, all_rows_go_into_a_file) {
   const std::string place = made_.path() + ".csv";
   std::atomic<bool> stop{false};
-  const auto written = exports::write_answer(trace_, thousand, place, stop);
+  const auto written = exports::write_result(trace_, thousand, place, stop);
   ASSERT_TRUE(written) << written.error().to_string();
   EXPECT_EQ(*written, 1000U);
   std::ifstream in(place);
@@ -102,7 +102,7 @@ TEST_F(sql_task_test, all_rows_go_into_a_file) {
   in.close();
   std::filesystem::remove(place);
   stop = true;
-  EXPECT_FALSE(exports::write_answer(trace_, endless, place, stop));
+  EXPECT_FALSE(exports::write_result(trace_, endless, place, stop));
   EXPECT_FALSE(std::filesystem::exists(place));
 }
 

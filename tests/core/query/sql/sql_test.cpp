@@ -1,4 +1,4 @@
-// SQL over a trace: the tables' content, that queries are read-only, and that they end.
+// SQL over a trace: the tables' content, and that queries are read-only and end.
 #include "core/query/sql/sql.hpp"
 #include "core/index/growing_index.hpp"
 
@@ -9,12 +9,12 @@
 #include <iterator>
 #include <thread>
 
-#include "core/figures/range_statistics.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/range_statistics.hpp"
 #include "core/query/sql/sql_text.hpp"
-#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/sections/section_writer.hpp"
-#include "tests/core/figures/training_recording.hpp"
+#include "tests/core/metrics/training_recording.hpp"
 #include "tests/core/query/sql/sql_fixture.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/stacks.hpp"
@@ -27,7 +27,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Copies, blocks and a kernel of one process.
+/// Fixture with copies, blocks and a kernel of one process.
 class sql : public sql_test {
  protected:
   void SetUp() override {
@@ -95,7 +95,7 @@ TEST_F(sql, views_join_names_and_stacks) {
               ElementsAre("1|10|60|50|4096", "2|20|||8192"));
 }
 
-/// Blocks of one line and two modules; an allocation that was retried.
+/// Fixture with blocks from one line in two modules, and a retried allocation.
 class sql_who_asked : public sql_test {
  protected:
   void SetUp() override {
@@ -145,7 +145,7 @@ TEST_F(sql_who_asked, retries_are_a_table) {
               ElementsAre("150|200|2|driver|cuMemAlloc|40"));
 }
 
-/// A failure for want of memory.
+/// Fixture with an allocation that failed for lack of memory.
 class sql_failure : public sql_test {
  protected:
   void SetUp() override {
@@ -163,7 +163,7 @@ TEST_F(sql_failure, has_what_there_was_and_what_would_have_let_it_fit) {
   EXPECT_THAT(ask("SELECT changes FROM failed_allocation"), ElementsAre(HasSubstr("Free 1 block (100 MiB)")));
 }
 
-/// Two ranks, one with twice the memory.
+/// Fixture with two ranks, one of which has twice the memory of the other.
 class sql_ranks : public sql_test {
  protected:
   void SetUp() override {
@@ -191,11 +191,11 @@ TEST_F(sql_ranks, are_a_table) {
               ElementsAre("10|0|driver|100|5|0|0|0|0", "11|1|driver|200|5|0|0|0|0"));
 }
 
-TEST_F(sql, figures_are_those_of_the_report) {
-  analysis::growing_index index;
+TEST_F(sql, metrics_are_those_of_the_report) {
+  index::growing_index index;
   while (!index.absorb(*trace_, 1000)) {
   }
-  const auto all = analysis::measure(index, trace_->tables(), analysis::time_range_of(*trace_));
+  const auto all = metrics::measure(index, trace_->tables(), index::time_range_of(*trace_));
   ASSERT_EQ(all.memory.size(), 1U);
   EXPECT_THAT(ask("SELECT maximum, maximum_time, allocations FROM memory_use"),
               ElementsAre(std::to_string(all.memory[0].maximum) + "|" + std::to_string(all.memory[0].maximum_time) +
@@ -206,7 +206,7 @@ TEST_F(sql, figures_are_those_of_the_report) {
   EXPECT_THAT(ask("SELECT max(bandwidth) FROM transfer"), ElementsAre(fmt_number(all.transfers[0].fastest_bandwidth)));
 }
 
-TEST_F(sql, figures_of_a_range_take_its_ends_as_arguments) {
+TEST_F(sql, metrics_of_a_range_take_its_ends_as_arguments) {
   EXPECT_THAT(ask("SELECT maximum FROM memory_use"), ElementsAre("12288"));
   EXPECT_THAT(ask("SELECT maximum FROM memory_use(0, 15)"), ElementsAre("4096"));
   EXPECT_THAT(ask("SELECT w.column1, m.maximum FROM (VALUES (15), (30)) AS w JOIN memory_use(0, w.column1) AS m"),
@@ -263,8 +263,8 @@ TEST_F(sql, mistakes_are_one_line_with_their_place) {
   EXPECT_THAT(problem("SELEC 1"), HasSubstr("query: at byte 0: near \"SELEC\": syntax error"));
   EXPECT_THAT(problem("SELECT 1 + nowhere FROM kernel"), HasSubstr("at byte 11: no such column: nowhere"));
   EXPECT_THAT(problem("SELECT * FROM cow"), HasSubstr("no such table: cow"));
-  EXPECT_THAT(problem(""), HasSubstr("there is no query"));
-  EXPECT_THAT(problem(" ; -- nothing"), HasSubstr("there is no query"));
+  EXPECT_THAT(problem(""), HasSubstr("the query is empty"));
+  EXPECT_THAT(problem(" ; -- nothing"), HasSubstr("the query is empty"));
   EXPECT_THAT(problem("SELECT 1; SELECT 2"), HasSubstr("more than one statement"));
   EXPECT_THAT(problem(std::string("SELECT 1\0FROM", 13)), HasSubstr("zero byte"));
   EXPECT_THAT(problem("SELECT * FROM transfer WHERE direction = \"h2d\""), HasSubstr("no such column"));
@@ -314,7 +314,7 @@ TEST_F(sql, scratch_and_memory_are_bounded) {
   sql_ = sql_database::open(trace_, few).value();
   EXPECT_THAT(problem("WITH RECURSIVE c(x) AS (SELECT 1 UNION SELECT x + 1 FROM c) SELECT count(*) FROM c"),
               HasSubstr("more scratch space"));
-  EXPECT_THAT(ask("SELECT count(*) FROM transfer"), ElementsAre("2"));  // The database is as good as before.
+  EXPECT_THAT(ask("SELECT count(*) FROM transfer"), ElementsAre("2"));  // The database still works.
   few.scratch_bytes = std::size_t{1} << 30;
   few.memory_bytes = 1 << 20;
   sql_ = sql_database::open(trace_, few).value();
@@ -350,26 +350,26 @@ TEST_F(sql, text_for_people_and_for_programs) {
   EXPECT_EQ(text(sql_format::table, "SELECT 1 AS a WHERE 0"), "a\n");
 }
 
-TEST_F(sql_test, figures_of_the_whole_are_those_that_the_file_has) {
+TEST_F(sql_test, metrics_of_the_whole_are_those_that_the_file_has) {
   testing::training(made_).tell();
   ASSERT_TRUE(made_.writer().flush());
   const testing::indexed all(made_.open());
-  analysis::stored_figures of = analysis::make_stored_figures(all.index, *all.snapshot);
-  const std::vector<std::string> figures{"transfer_use", "device_use", "thread_use", "finding", "step"};
+  summary::stored_metrics of = summary::make_stored_metrics(all.index, *all.snapshot);
+  const std::vector<std::string> metrics{"transfer_use", "device_use", "thread_use", "finding", "step"};
   auto plain = sql_database::open(all.snapshot).value();
   std::vector<std::vector<std::string>> wanted;
-  for (const std::string& table : figures) wanted.push_back(ask_of(*plain, "SELECT * FROM " + table));
+  for (const std::string& table : metrics) wanted.push_back(ask_of(*plain, "SELECT * FROM " + table));
   EXPECT_FALSE(wanted.front().empty() || wanted.back().empty());
 
-  of.figures.whole.memory[0].frees = 4711;  // Nothing else says so.
-  const trace::saved_row kept = analysis::saved_stored_figures(of).value();
+  of.metrics.whole.memory[0].frees = 4711;  // No row of the recording gives this number.
+  const trace::saved_row kept = summary::saved_stored_metrics(of).value();
   made_.writer().add_summary(std::span(&kept, 1));
-  const std::vector<analysis::time_ns> begins{0};
-  analysis::section_writer(made_.writer(), begins).add_steps(*all.index.tensors(*all.snapshot)->steps);
+  const std::vector<time_ns> begins{0};
+  summary::section_writer(made_.writer(), begins).add_steps(*all.index.tensors(*all.snapshot)->steps);
   open();
   const std::vector<std::string> ours{"4711"};
   EXPECT_EQ(ask("SELECT frees FROM memory_use LIMIT 1"), ours);
-  for (std::size_t i = 0; i < figures.size(); ++i) EXPECT_EQ(ask("SELECT * FROM " + figures[i]), wanted[i]);
+  for (std::size_t i = 0; i < metrics.size(); ++i) EXPECT_EQ(ask("SELECT * FROM " + metrics[i]), wanted[i]);
   EXPECT_NE(ask("SELECT frees FROM memory_use WHERE range_begin = 0 LIMIT 1"), ours) << "of a range";
 }
 

@@ -1,4 +1,4 @@
-// The rows of queries as intervals.
+// Rows of query results as intervals on a track.
 #include "core/query/sql/sql_track.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class sql_track_test : public sql_test {
     EXPECT_EQ(task.track(), nullptr);
     return task.failure() ? task.failure()->to_string() : std::string();
   }
-  static std::vector<timeline::drawn_slice> drawn(const sql_track& from, analysis::time_range range = {-1000, 10'000},
+  static std::vector<timeline::drawn_slice> drawn(const sql_track& from, time_range range = {-1000, 10'000},
                                                   std::uint32_t width = 11'000) {
     std::vector<timeline::drawn_slice> made;
     from.draw(range, width, made);
@@ -80,7 +80,7 @@ TEST_F(sql_track_test, gives_rows_without_an_end_the_rest_of_the_recording_and_b
   const auto made = track_of("SELECT 0 AS begin, NULL AS end UNION ALL SELECT 20, 10 UNION ALL SELECT -500, 'x'");
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), 3U);
-  const trace::time_ns end = analysis::time_range_of(*trace_).end;
+  const trace::time_ns end = index::time_range_of(*trace_).end;
   std::uint64_t open = 0;
   for (const auto& each : slices) {
     EXPECT_EQ(each.item.end, each.item.begin == 20 ? 20 : end);
@@ -94,8 +94,7 @@ TEST_F(sql_track_test, bounds_times_that_no_recording_has) {
       "SELECT 9223372036854775807 AS begin, 9223372036854775807 AS duration UNION ALL SELECT -9223372036854775808, -1 "
       "UNION ALL SELECT 1e300, 1e300");
   EXPECT_EQ(made->rows(), 3U);
-  for (const auto& each : drawn(*made, {-analysis::latest_time, analysis::latest_time}, 100))
-    EXPECT_LE(each.item.begin, each.item.end);
+  for (const auto& each : drawn(*made, {-latest_time, latest_time}, 100)) EXPECT_LE(each.item.begin, each.item.end);
 }
 
 TEST_F(sql_track_test, marks_ids_of_blocks) {
@@ -122,7 +121,7 @@ TEST_F(sql_track_test, keeps_no_more_rows_than_its_limit) {
       "FROM c");
   EXPECT_TRUE(made->cut());
   EXPECT_EQ(made->rows(), sql_track::row_limit);
-  EXPECT_LE(drawn(*made, {0, 2'100'000}, 1000).size(), 4000U) << "as many as there are pixels, about";
+  EXPECT_LE(drawn(*made, {0, 2'100'000}, 1000).size(), 4000U) << "about one per pixel";
 }
 
 TEST_F(sql_track_test, draws_the_first_lanes_of_rows_that_overlap) {

@@ -14,8 +14,8 @@ using testing::ms;
 
 class sql_unfreed : public sql_test {
  protected:
-  /// A process that ended so, after 10 s: a leak, a block that is freed, one of before, one that another process owns, and one that was
-  /// born just before the end.
+  /// Records a process that ends with `exit_status` after 10 s: a leak, a freed block, a block from before the
+  /// recording, a block of another process, and a block allocated just before the end.
   void record(std::int32_t exit_status) {
     made_.standard_tables(false);
     trace::process_row process;
@@ -42,10 +42,10 @@ class sql_unfreed : public sql_test {
     row.flags = flags;
     made_.writer().add(row);
   }
-  /// As the report has it.
+  /// The same blocks, from the report.
   std::string reported() {
     engine asked(file_);
-    const auto all = asked.ask_now(report_question{}).value();
+    const auto all = asked.ask_now(report_query{}).value();
     std::uint64_t count = 0, bytes = 0;
     for (const auto& each : all->unfreed) count += each.count, bytes += each.bytes;
     return std::to_string(count) + "|" + std::to_string(bytes);
@@ -60,7 +60,7 @@ TEST_F(sql_unfreed, are_those_of_the_report) {
   EXPECT_THAT(ask("SELECT id, unfreed FROM blocks ORDER BY id"), ElementsAre("1|1", "2|0", "3|0", "4|0", "5|1"));
 }
 
-// Tried: to take for a leak what was born just before a signal ended the process.
+// A block allocated just before a signal ended the process must not count as a leak.
 TEST_F(sql_unfreed, leave_out_the_last_half_second_of_a_process_that_was_killed) {
   record(137);
   EXPECT_THAT(ask(never_freed), ElementsAre(reported()));

@@ -8,11 +8,11 @@
 
 #include "instrumentation/backend/device.hpp"
 
-// What the programs have in common that other_process starts, and what both say to each other.
+// Shared by the programs that other_process starts and the tests that exchange messages with them.
 
 namespace sluice::backend {
 
-/// The status of a role that has no device to play on.
+/// The exit status of a role that finds no device.
 inline constexpr int no_device = 77;
 
 template <class T>
@@ -26,10 +26,10 @@ bool hear(int from, T& what) {
 
 struct role {
   std::string_view name;
-  int (*play)(backend_kind, int in, int out);  ///< What it returns is the program's status.
+  int (*play)(backend_kind, int in, int out);  ///< Returns the program's exit status.
 };
 
-/// All that main() does: `program ROLE KIND IN OUT` plays one of its roles.
+/// Implements main() of such a program: `program ROLE KIND IN OUT` plays one of `roles`.
 inline int play(int argc, char** argv, std::initializer_list<role> roles) {
   if (argc != 5) return 70;
   for (const role& each : roles) {

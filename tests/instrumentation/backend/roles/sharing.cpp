@@ -20,7 +20,7 @@ std::shared_ptr<device> open_device(backend_kind kind) {
   return found.devices.empty() ? nullptr : found.devices.front();
 }
 
-/// Has a block and an event; waits until the other says that it has read and written it.
+/// Owns a block and an event; waits until the other process reports that it has read and written the block.
 int owner(backend_kind kind, int in, int out) {
   const auto d = open_device(kind);
   if (!d) return no_device;
@@ -31,8 +31,8 @@ int owner(backend_kind kind, int in, int out) {
   const auto memory = d->export_memory(*block);
   const auto filled = d->export_event(*event);
   if (!memory || !filled) return 2;
-  if (d->import_memory(*memory)) return 3;  // not in the process that made it
-  // Filled and recorded, but not waited for: that is the other's part.
+  if (d->import_memory(*memory)) return 3;  // The process that created a handle must not import it.
+  // Enqueues the fill and the event without waiting for them: the other process waits.
   if (!d->set_async(*block, 5, bytes, *s) || !d->record_event(*event, *s)) return 4;
   if (!tell(out, handles{*memory, *filled})) return 5;
   char read_and_written = 0;
@@ -48,7 +48,7 @@ int owner(backend_kind kind, int in, int out) {
   return d->free(*block) ? 0 : 9;
 }
 
-/// Opens the block and the event that it is told of; reads it and writes to it in the event's order.
+/// Opens the block and the event that it receives; reads and writes the block in the event's order.
 int user(backend_kind kind, int in, int /*out*/) {
   handles given;
   if (!hear(in, given)) return 1;
@@ -70,7 +70,7 @@ int user(backend_kind kind, int in, int /*out*/) {
   const auto done = d->event_done(*filled);
   if (!done || !*done) return 6;
   if (!d->close_memory(*block) || !d->close_memory(*again)) return 7;
-  if (kind == backend_kind::simulated && d->close_memory(*block)) return 8;  // once too often
+  if (kind == backend_kind::simulated && d->close_memory(*block)) return 8;  // The block is already closed.
   d->destroy_event(*filled);
   return 0;
 }

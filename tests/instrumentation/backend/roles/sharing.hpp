@@ -4,7 +4,7 @@
 
 namespace sluice::backend {
 
-/// What the owner says to the test, and the test to the user.
+/// The message that the owner sends to the test, and that the test passes on to the user.
 struct handles {
   ipc_memory_handle memory;
   ipc_event_handle filled;

@@ -1,4 +1,4 @@
-"""A Python program that tells its recorder of itself, with tensors that are none."""
+"""A Python program that annotates its own recording, with stand-ins for tensors."""
 import sys
 
 import sluice

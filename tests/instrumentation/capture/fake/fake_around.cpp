@@ -1,5 +1,5 @@
-// A library that calls the driver around whoever is preloaded: as one that is loaded with RTLD_DEEPBIND and linked with the driver, and as
-// one that has got libc's own dlsym. Which of it is in use is the caller's choice.
+// A library that calls the driver and bypasses any preloaded library: either as a library loaded with RTLD_DEEPBIND and
+// linked with the driver, or through libc's own dlsym. The caller chooses.
 #include <cuda.h>
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-// A libc10.so without PyTorch: it counts what is reported to it.
+// A libc10.so without PyTorch: counts the reports that it receives.
 #include "tests/instrumentation/capture/fake/fake_c10.hpp"
 
 #include <atomic>

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The two functions by which PyTorch's allocators report to its profiler, as the fake libc10.so defines them.
+/// The two functions through which PyTorch's allocators report to its profiler, as the fake libc10.so defines them.
 #pragma GCC visibility push(default)
 namespace c10 {
 
@@ -18,10 +18,10 @@ void reportOutOfMemoryToProfiler(std::int64_t bytes, std::size_t total_allocated
 
 }  // namespace c10
 
-/// What libc10 itself was told: that the recorder passes each call on, once.
+/// Counts the calls that reached libc10 itself, to check that the recorder forwards each call exactly once.
 struct fake_c10_calls {
   std::int64_t usage, failures;
-  std::int64_t bytes;  ///< The sum of what `usage` calls said.
+  std::int64_t bytes;  ///< The sum of the bytes in all `usage` calls.
 };
 extern "C" fake_c10_calls fake_c10_was_called();
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-// A libc10_cuda.so without PyTorch; it imports libc10's functions, as the real one does.
+// A libc10_cuda.so without PyTorch. Imports libc10's functions, as the real library does.
 #include "tests/instrumentation/capture/fake/fake_c10_cuda.hpp"
 
 #include <cuda.h>
@@ -64,7 +64,7 @@ class allocator : public fake_allocator {
   }
 
  protected:
-  /// Adds a hole of at least `bytes`.
+  /// Adds a free range of at least `bytes`.
   virtual bool grow(std::size_t bytes) = 0;
   virtual bool starts_segment(CUdeviceptr address) = 0;
 
@@ -98,7 +98,7 @@ class native : public allocator {
     return true;
   }
   bool starts_segment(CUdeviceptr address) override { return segments_.contains(address); }
-  /// Those of which nothing is in use.
+  /// Releases the segments that have no block in use.
   void release_cached_segments() {
     for (auto each = segments_.begin(); each != segments_.end();) {
       const auto hole = holes_.find(each->first);
@@ -145,7 +145,7 @@ fake_allocator* fake_torch_allocator(bool in_one_range) {
   return new native;
 }
 
-// What Python calls by ctypes. The allocator is made once, and its mutex held during the reports, as PyTorch's is.
+// Called from Python through ctypes. The allocator is created once. Its mutex is held during reports, as in PyTorch.
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 namespace {
 fake_allocator& only_allocator() {

@@ -1,5 +1,5 @@
-// fake_copies: programs that copy to the fake device. One argument: which. Copies are known by their sizes and their order; the
-// test (contents_test.cpp) knows which moved the same. Status 0 if every call did what it should.
+// fake_copies: programs that copy to the fake device. The only argument selects one. Copies are identified by size and
+// order; contents_test.cpp knows which of them moved the same bytes. Status 0 if every call succeeded as expected.
 
 #include <cuda.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #undef cuStreamBeginCapture
 #undef cuGraphInstantiate
 
-// Under the names that the driver exports.
+// The names that the driver exports.
 extern "C" {
 CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void*, std::size_t);
@@ -69,7 +69,8 @@ std::vector<char> filled(std::size_t bytes, int seed) {
   return made;
 }
 
-/// 1000 bytes: twice from one place, once from another, then changed. 3 MiB: twice, changed in the middle half, as before.
+/// Copies 1000 bytes twice from one source, once from another source, then changed. Copies 3 MiB twice, then with the
+/// middle half changed, then as before.
 void repeats() {
   const CUdeviceptr to = block(4 * mib);
   const CUdeviceptr other = block(4 * mib);
@@ -89,7 +90,7 @@ void repeats() {
   CHECK(cuMemcpyHtoD_v2(to, was.data(), was.size()));
 }
 
-/// Sources of each kind, 2000 bytes of the same content; only what comes from the host and is not managed is read.
+/// Copies the same 2000 bytes from each kind of source. The recorder reads only host memory that is not managed.
 void kinds() {
   const CUdeviceptr to = block(mib);
   const std::vector<char> content = filled(2000, 3);
@@ -107,7 +108,7 @@ void kinds() {
   CHECK(cuMemcpyAsync(to, block(mib), 2000, nullptr));
   std::vector<char> back(2000);
   CHECK(cuMemcpyDtoH_v2(back.data(), to, 2000));
-  // The same 2000 bytes as 5 rows of 400, with gaps between.
+  // The same 2000 bytes as 5 rows of 400 with gaps between them.
   std::vector<char> rows(5 * 512);
   for (std::size_t r = 0; r < 5; ++r) std::memcpy(&rows[r * 512 + 8], &content[r * 400], 400);
   CUDA_MEMCPY2D shape{};
@@ -123,7 +124,7 @@ void kinds() {
   CHECK(cuMemcpy2D_v2(&shape));
 }
 
-/// 2000 bytes to the device, and back to each kind of memory that the host can read, then up again.
+/// Copies 2000 bytes to the device, back to each kind of memory that the host can read, then to the device again.
 void results() {
   const CUdeviceptr block_of = block(mib);
   const std::vector<char> content = filled(2000, 6);
@@ -135,7 +136,7 @@ void results() {
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   CHECK(cuMemcpyDtoHAsync_v2(plain.data(), block_of, 2000, stream));
   CHECK(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(plain.data()), block_of, 2000, stream));
-  // The same as 5 rows of 400, with gaps between.
+  // The same as 5 rows of 400 with gaps between them.
   std::vector<char> rows(5 * 512);
   CUDA_MEMCPY2D shape{};
   shape.srcMemoryType = CU_MEMORYTYPE_DEVICE;
@@ -148,7 +149,8 @@ void results() {
   shape.WidthInBytes = 400;
   shape.Height = 5;
   CHECK(cuMemcpy2D_v2(&shape));
-  // Page-locked: each read when the wait for it ends, and changed then.
+  // Page-locked memory: the recorder reads each copy when the wait for that copy ends; the program changes it
+  // afterwards.
   void* pinned = nullptr;
   CHECK(cuMemHostAlloc(&pinned, 2000, 0));
   CHECK(cuMemcpyDtoH_v2(pinned, block_of, 2000));
@@ -176,7 +178,8 @@ void results() {
   CHECK(cuMemcpyHtoD_v2(block_of, content.data(), 2000));
 }
 
-/// 1000 bytes back to page-locked memory, whose end is not seen before the program goes on: in nine ways.
+/// Copies 1000 bytes back to page-locked memory, in nine ways in which the recorder does not observe the end of the
+/// copy before the program continues.
 void unseen() {
   const CUdeviceptr from = block(mib);
   CUstream stream = nullptr;
@@ -188,15 +191,16 @@ void unseen() {
   const auto back = [&](void* to) { CHECK(cuMemcpyDtoHAsync_v2(to, from, 1000, stream)); };
   CUevent event = nullptr;
   CHECK(cuEventCreate(&event, 0));
-  // Uploaded from there again, before the wait.
+  // Copied to the device again before the wait.
   back(pinned);
   CHECK(cuMemcpyHtoDAsync_v2(from, static_cast<char*>(pinned) + 500, 100, other));
   CHECK(cuStreamSynchronize(stream));
-  // Overwritten by another copy, which is seen.
+  // Overwritten by another copy, which is observed.
   back(pinned);
   back(pinned);
   CHECK(cuStreamSynchronize(stream));
-  // A wait for something else; then for an event that was recorded before, and one that stands for another stream now.
+  // Waits for something unrelated; then for an event that was recorded earlier, and for an event that has been recorded
+  // on another stream since.
   CHECK(cuEventRecord(event, stream));
   back(pinned);
   CHECK(cuStreamSynchronize(other));
@@ -207,7 +211,7 @@ void unseen() {
   CHECK(cuEventSynchronize(event));
   // Freed before the wait.
   CHECK(cuMemFreeHost(pinned));
-  // Unmapped before the wait, by a program that may not do that.
+  // Unmapped before the wait, which a program must not do.
   void* const mapped = mmap(nullptr, mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(cuMemHostRegister_v2(mapped, mib, 0));
   back(mapped);
@@ -215,7 +219,7 @@ void unseen() {
   errno = 77;
   CHECK(cuStreamSynchronize(stream));
   if (errno != 77) std::exit(3);
-  // Managed memory is left where it is.
+  // Managed memory is not read.
   CUdeviceptr managed = 0;
   CHECK(cuMemAllocManaged(&managed, 1000, CU_MEM_ATTACH_GLOBAL));
   CHECK(cuMemcpyDtoH_v2(reinterpret_cast<void*>(managed), from, 1000));
@@ -225,7 +229,7 @@ void unseen() {
   back(last);
 }
 
-/// Eight threads that copy back, 100 times each, and wait for one another's stream.
+/// Eight threads each copy back 100 times and wait for one another's streams.
 void results_of_threads() {
   CUcontext context = nullptr;
   CHECK(cuCtxGetCurrent(&context));
@@ -250,8 +254,8 @@ void results_of_threads() {
   for (std::thread& t : all) t.join();
 }
 
-/// Zeros of 1000 bytes, 3 MiB and 64 MiB; then 64 MiB with one value in the middle page of each 64 KiB, twice, and
-/// another such.
+/// Copies zeros of 1000 bytes, 3 MiB and 64 MiB; then 64 MiB with one value in the middle page of each 64 KiB, twice;
+/// then 64 MiB with a different value.
 void zeros() {
   const CUdeviceptr to = block(64 * mib);
   std::vector<char> content(64 * mib);
@@ -265,7 +269,7 @@ void zeros() {
   CHECK(cuMemcpyHtoD_v2(to, content.data(), 64 * mib));
 }
 
-/// Into a graph, replayed twice; then outside of it.
+/// Captures a copy into a graph, launches the graph twice, then makes the same copy outside of the graph.
 void capture() {
   CUstream stream = nullptr;
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -282,7 +286,8 @@ void capture() {
   CHECK(cuMemcpyHtoDAsync_v2(to, content.data(), content.size(), stream));
 }
 
-/// Sources that cannot be read; the fake driver takes them all the same. In between one that can. errno is the program's.
+/// Copies from unreadable sources, which the fake driver accepts, and from a readable source in between. errno must
+/// stay unchanged.
 void hostile() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const CUdeviceptr to = block(mib);
@@ -303,7 +308,7 @@ void hostile() {
   if (errno != 77) std::exit(3);
 }
 
-/// Eight threads that copy what the others do, 100 times each.
+/// Eight threads each make the same copies 100 times.
 void threads() {
   CUcontext context = nullptr;
   CHECK(cuCtxGetCurrent(&context));

@@ -1,6 +1,6 @@
-// A libcuda.so.1 without a GPU. Memory is the host's, copies copy, streams are immediate. Like the real
-// driver it loads CUDA_INJECTION64_PATH at cuInit, and tells CUPTI (the fake one) of every call that changes something.
-// Here: start-up, devices, contexts, memory; fake_cuda_work.cpp has the rest.
+// A libcuda.so.1 without a GPU. Device memory is host memory, copies really copy, and streams execute immediately. Like
+// the real driver it loads CUDA_INJECTION64_PATH at cuInit and reports every state-changing call to the fake CUPTI.
+// This file has start-up, devices, contexts and memory; fake_cuda_work.cpp has the rest.
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using namespace sluice::fake;
 
 namespace {
 
-std::atomic<int> retained{0};  // the first device's
+std::atomic<int> retained{0};  // Retain count of the first device.
 
 }  // namespace
 
@@ -188,7 +188,7 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   if (state().fault != CUDA_SUCCESS) return state().fault;
   std::lock_guard lock(state().mutex);
   *total = state().total;
-  std::uint64_t kept = 0;  // By pools, without being in use.
+  std::uint64_t kept = 0;  // Bytes that pools hold but that are not in use.
   for (const auto& [pool, used] : state().pools) {
     const std::uint64_t reserved = state().pool_reserved[pool];
     kept += reserved - std::min(reserved, used);
@@ -213,7 +213,8 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned fla
   CALL(cuMemAllocManaged, address, bytes, flags);
   const CUresult result = take(address, bytes);
   if (result == CUDA_SUCCESS) {
-    // Its pages go to the device at once. As the real one, it tells of memory only that came after it was asked to.
+    // The block's pages migrate to the device at once. Like the real driver, this reports only memory that was
+    // allocated after reporting was enabled.
     CUpti_ActivityUnifiedMemoryCounter3 moved{};
     moved.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
     moved.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD;
@@ -289,7 +290,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, voi
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
       *static_cast<int*>(values[i]) = place == place_kind::none ? -2 : owner_of(address).device;
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT) {
-      const owner of = owner_of(address);  // What is mapped belongs to none.
+      const owner of = owner_of(address);  // A mapped address is not a block.
       *static_cast<CUcontext*>(values[i]) = of.mapped ? nullptr : context_of(of.device);
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
       *static_cast<CUdeviceptr*>(values[i]) = place == place_kind::none ? 0 : address;
@@ -384,7 +385,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, std::size_t bytes, CUmemo
 }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   CALL(cuMemFreeAsync, address, stream);
-  // The address stays the graph's; here it is never given back.
+  // The address still belongs to the graph; the fake driver never reuses it.
   if (capture_node(stream, "free", CU_GRAPH_NODE_TYPE_MEM_FREE) != nullptr) return the_call.leave(CUDA_SUCCESS);
   return the_call.leave(give_back(address));
 }

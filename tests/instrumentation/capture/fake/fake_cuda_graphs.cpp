@@ -1,4 +1,4 @@
-// The fake driver's stream captures and graphs. A launch runs what was captured; nodes that are added by hand do nothing.
+// The fake driver's stream captures and graphs. A launch runs the captured work; manually added nodes do nothing.
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include "tests/instrumentation/capture/fake/fake_driver.hpp"
 
-// The driver exports them under these names, without edge data, as well.
+// The driver also exports these names, without edge data.
 #undef cuStreamUpdateCaptureDependencies
 #undef cuGraphGetEdges
 
@@ -20,7 +20,7 @@ graph* graph_of(CUstream stream) {
   return found == state().capturing.end() ? nullptr : found->second->into;
 }
 
-/// With the lock held.
+/// Call with the lock held.
 graph* new_graph() { return *state().graphs.insert(new graph).first; }
 
 CUresult begin(CUstream stream, CUstreamCaptureMode mode) {
@@ -35,7 +35,7 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode) {
   return CUDA_SUCCESS;
 }
 
-/// With the lock held. Whether everything leads to where the first stream ends.
+/// Call with the lock held. True if every node leads to the end of the first stream.
 bool joined(const capture& c) {
   const auto& last = c.streams.at(c.origin);
   for (graph_node* node : c.into->nodes) {
@@ -71,7 +71,7 @@ void run(const graph& which) {
   }
 }
 
-/// A copy of the graph with nodes of its own.
+/// A copy of the graph with its own nodes.
 graph* clone(const graph& from) {
   auto* const made = new graph;
   std::map<const graph_node*, graph_node*> twin;
@@ -94,7 +94,7 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* into,
                                    const CUgraphNode** last, std::size_t* count) {
   std::lock_guard lock(state().mutex);
-  // This may be asked, and says that the default stream is in nobody's reach.
+  // Unlike other calls, this query is allowed; it reports that the default stream cannot be used.
   if (stream == nullptr && !state().capturing.empty()) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   const auto found = state().capturing.find(stream);
   *status = found == state().capturing.end() ? CU_STREAM_CAPTURE_STATUS_NONE
@@ -209,7 +209,7 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph which, const CUgrap
   *node = reinterpret_cast<graph*>(which)->add("child", CU_GRAPH_NODE_TYPE_GRAPH);
   auto* const made = reinterpret_cast<graph_node*>(*node);
   for (std::size_t i = 0; i < count; ++i) made->after.push_back(reinterpret_cast<graph_node*>(after[i]));
-  // A copy of what the child is now.
+  // The node gets a copy of the child in the child's present state.
   if (child != nullptr && state().graphs.contains(reinterpret_cast<graph*>(child))) {
     made->run = [inside = clone(*reinterpret_cast<graph*>(child))] { run(*inside); };
   }
@@ -243,7 +243,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node, cons
 }
 CUresult cuGraphExecUpdate_v2(CUgraphExec made, CUgraph from, CUgraphExecUpdateResultInfo* info) {
   CALL(cuGraphExecUpdate_v2, made, from, info);
-  // Only one of the same shape can be put into it.
+  // Only a graph of the same shape can replace the executable graph's.
   auto& now = reinterpret_cast<graph*>(made)->nodes;
   const auto& next = reinterpret_cast<graph*>(from)->nodes;
   const bool fits = now.size() == next.size();
@@ -273,7 +273,7 @@ CUresult cuGraphLaunch(CUgraphExec which, CUstream stream) {
   record.correlationId = the_call.correlation();
   record.start = sluice_fake_hub()->timestamp();
   record.end = record.start + 1000;
-  record.graphId = 77;  // A number of CUPTI's own.
+  record.graphId = 77;  // CUPTI's own numbering.
   record.contextId = context_number;
   record.streamId = number_of(stream);
   add_record(record);

@@ -1,4 +1,4 @@
-// The fake driver's rarer memory: contexts that take their blocks with them, graphs with memory of their own.
+// The fake driver's rarer memory operations: contexts that free their blocks, and graphs with their own memory.
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -16,7 +16,7 @@ CUresult no_such_thing(call& c) { return c.leave(CUDA_ERROR_INVALID_VALUE); }
 #pragma GCC visibility push(default)
 extern "C" {
 
-/// Everything of the only context goes.
+/// Frees everything that belongs to the only context.
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   CALL(cuDevicePrimaryCtxReset_v2, device);
   CUpti_ResourceData data{};

@@ -1,20 +1,20 @@
-// fake_cuda_program: a "CUDA program" for machines without a GPU. It loads libcuda.so.1 (the fake one, found by the loader),
-// initialises it as any program would, and replays a journal through it.
+// fake_cuda_program: a "CUDA program" for machines without a GPU. It loads libcuda.so.1 (the loader finds the fake
+// one), initializes it as any program would, and replays a journal through it.
 //
 //   fake_cuda_program JOURNAL [--hostile HOW]... [--repeat N] [--paced] [--until SHARE]
 //                     [--fork] [--signals] [--late-free] [--rival HOW] [--end exit|_exit|abort|kill|segv|wait|exec] [--status N]
-//   fake_cuda_program --nothing          starts and ends without CUDA
+//   fake_cuda_program --nothing          starts and exits without CUDA
 //
-//   --signals    a timer's signal every 200 us; status 4 if another thread than the program's own took one
-//   --kill-after kill -9 itself after so many microseconds, whatever it does then
+//   --signals    deliver a timer signal every 200 us; status 4 if a thread other than the program's own receives one
+//   --kill-after kill -9 this process after this many microseconds, whatever it is doing then
 //   --dlclose    close the injected library more often than it was opened
-//   --late-free  allocate 4 KiB, and free it in a destructor of a static object
+//   --late-free  allocate 4 KiB, and free it in the destructor of a static object
 //   --end exec   replace the program by one that replays the journal again
-//   --rival      replay the journal once alone, once beside a profiler in this process, and once after it has stopped. HOW:
-//                subscribe (it asks for CUPTI's callbacks), records (it takes CUPTI's records too), finalize (and at its end
-//                shuts CUPTI down)
-//   --fork   in the middle, fork a child that replays the journal from its start and ends with _exit(0)
-//   --end    how the process ends after (or, with --until, before the end of) the replay
+//   --rival      replay the journal once alone, once beside another profiler in this process, and once after it. HOW:
+//                subscribe (it takes CUPTI's callbacks), records (it also takes CUPTI's records), finalize (it also
+//                shuts CUPTI down at its end)
+//   --fork   in the middle, fork a child that replays the journal from the start and ends with _exit(0)
+//   --end    how the process ends after the replay (with --until: before its end)
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -47,7 +47,7 @@ Function find(void* library, const char* name) {
   return found;
 }
 
-/// Frees after everything else, as a program's globals do.
+/// Frees a block after everything else, like a program's global objects.
 struct late_free {
   CUresult (*free)(CUdeviceptr) = nullptr;
   CUdeviceptr address = 0;
@@ -68,7 +68,7 @@ void free_late(void* driver) {
 std::atomic<int> taken_by_others{0};
 std::atomic<int> taken{0};
 
-/// The recorder's thread is known by its name.
+/// Identifies the recorder's thread by its name.
 void on_signal(int) {
   const int keep_errno = errno;
   char name[16] = {};
@@ -157,23 +157,23 @@ arguments parse(int argc, char** argv) {
   return a;
 }
 
-/// Shows `play` once before, once during and once after another profiler's use of CUPTI.
+/// Calls `play` once before, once during and once after another profiler's use of CUPTI.
 template <class Play>
 int beside_a_rival(const std::string& how, Play&& play) {
-  void* const rival = dlopen("libfake_rival.so", RTLD_NOW | RTLD_LOCAL);  // As Python loads PyTorch.
+  void* const rival = dlopen("libfake_rival.so", RTLD_NOW | RTLD_LOCAL);  // Loaded as Python loads PyTorch.
   if (rival == nullptr) {
     std::fprintf(stderr, "fake_cuda_program: %s\n", dlerror());
     return 2;
   }
   play();
-  sluice::fake::wait_for_flush(200'000);  // What it did is fetched.
+  sluice::fake::wait_for_flush(200'000);  // Meanwhile the recorder flushes its records.
   find<int (*)(const char*)>(rival, "rival_start")(how.c_str());
   play();
   find<void (*)(const char*)>(rival, "rival_stop")(how.c_str());
   std::printf("rival records: %llu\n",
               static_cast<unsigned long long>(find<std::uint64_t (*)()>(rival, "rival_records")()));
   if (how != "subscribe")
-    sluice::fake::wait_for_flush(1'500'000);  // The recorder wants to be sure that it has stopped.
+    sluice::fake::wait_for_flush(1'500'000);  // Meanwhile the recorder makes sure that the other profiler has stopped.
   play();
   return 0;
 }
@@ -203,7 +203,7 @@ int run(arguments a, char** argv) {
       kill(getpid(), SIGKILL);
     }).detach();
   }
-  if (a.dlclose) {  // As often as it takes to be rid of anything that can be closed.
+  if (a.dlclose) {  // Closes the library often enough to unload any library that can be unloaded.
     for (int i = 0; i < 16; ++i) {
       void* const library = dlopen(std::getenv("CUDA_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
       if (library == nullptr) break;
@@ -216,7 +216,7 @@ int run(arguments a, char** argv) {
     a.replay.halfway = [&] {
       child = fork();
       if (child != 0) return;
-      // Only this thread is left here; the journal's other threads are new.
+      // A forked child has only this thread; the journal's other threads start again.
       sluice::fake::replay(journal, hub, {});
       _exit(0);
     };

@@ -1,5 +1,5 @@
-// The fake driver's memory in several processes. A descriptor is an open of one device file, like any other of them, as the real driver's
-// are; what lies behind it in another process is that process's own memory here.
+// The fake driver's memory that several processes share. As with the real driver, a descriptor is an open file of one
+// device file. In another process, the fake driver maps that process's own memory instead.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,13 +13,13 @@ using namespace sluice::fake;
 
 namespace {
 
-/// An IPC handle: where it lies, of how many bytes, and in which process.
+/// An IPC handle: address, size in bytes, and owning process.
 struct ipc_handle {
   std::uint64_t address;
   std::uint64_t bytes;
   std::uint64_t process;
 };
-/// A pool's block, by its number in the pool: says nothing of which pool.
+/// The exported pointer of a pool's block: identifies the block by its number in the pool, but not the pool.
 struct pool_pointer {
   std::uint64_t number;
   std::uint64_t bytes;
@@ -52,7 +52,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   std::memcpy(handle, &made, sizeof made);
   return the_call.leave(CUDA_SUCCESS);
 }
-/// A handle that names no process says where it lies: a block of this process stands in for another's.
+/// A handle without a process contains an address: a block of this process stands in for another's.
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
   CALL(cuIpcOpenMemHandle_v2, address, handle, flags);
   static std::map<std::pair<std::uint64_t, CUdeviceptr>, CUdeviceptr> opened;
@@ -71,7 +71,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
   return the_call.leave(CUDA_SUCCESS);
 }
 
-/// An event of another process has happened always.
+/// Another process's event always counts as completed.
 CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event) {
   *handle = {};
   std::memcpy(handle, &event, sizeof event);

@@ -1,4 +1,5 @@
-// The fake driver's virtual memory management: addresses are mmap'ed, physical memory is a file without a name, and a mapping shows it.
+// The fake driver's virtual memory management: addresses come from mmap, physical memory is an unnamed file, and a
+// mapping maps that file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,14 +20,14 @@ struct physical {
   CUdevice device = 0;
   bool released = false;
 };
-/// With the lock held.
+/// Call with the lock held.
 std::map<CUmemGenericAllocationHandle, physical>& physicals() {
   static auto* const all = new std::map<CUmemGenericAllocationHandle, physical>;
   return *all;
 }
 CUmemGenericAllocationHandle last_handle = 0x9a000000;
 
-/// With the lock held. The bytes go with the last mapping.
+/// Call with the lock held. Unmapping the last mapping frees the bytes.
 void drop(CUmemGenericAllocationHandle handle) {
   const auto found = physicals().find(handle);
   if (found == physicals().end() || !found->second.released || found->second.mappings != 0) return;
@@ -51,7 +52,7 @@ CUresult map_physical(CUdeviceptr address, std::size_t bytes, CUmemGenericAlloca
   std::lock_guard lock(state().mutex);
   const auto found = physicals().find(handle);
   const int file = found == physicals().end() ? -1 : found->second.file;
-  // What was imported is memory of this process's own.
+  // Memory that stands in for imported memory belongs to this process alone.
   const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   void* at = mmap(host(address), bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, file, 0);
   if (at == MAP_FAILED) return CUDA_ERROR_INVALID_VALUE;
@@ -93,7 +94,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_
   const std::uint64_t unit = alignment > granularity ? alignment : granularity;
   void* where = mmap(nullptr, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (where == MAP_FAILED) return the_call.leave(CUDA_ERROR_OUT_OF_MEMORY);
-  // What is too much on either side goes back.
+  // Returns the excess on either side.
   const auto got = reinterpret_cast<std::uint64_t>(where);
   *address = (got + unit - 1) / unit * unit;
   if (*address != got) munmap(where, *address - got);
@@ -112,7 +113,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes, co
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   CALL(cuMemRelease, handle);
   {
-    // One that was imported is not known here.
+    // Imported memory is unknown here.
     std::lock_guard lock(state().mutex);
     if (const auto found = physicals().find(handle); found != physicals().end()) {
       found->second.released = true;

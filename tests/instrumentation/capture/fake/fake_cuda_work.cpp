@@ -10,7 +10,7 @@ using namespace sluice::fake;
 
 namespace {
 
-/// A stream that waits for an event of a capture becomes part of it.
+/// A stream that waits for an event of a capture joins the capture.
 CUresult wait_captured(CUstream stream, CUevent event) {
   driver_state& s = state();
   std::lock_guard lock(s.mutex);
@@ -34,7 +34,7 @@ CUresult wait_captured(CUstream stream, CUevent event) {
   return CUDA_SUCCESS;
 }
 
-/// An event of a capture is no time; others may be asked about beside captures by a thread that has said so.
+/// An event recorded in a capture has no time. A thread in relaxed capture mode may query other events during captures.
 CUresult captured_event(CUevent event) {
   if (const CUresult refused = unsafe_call(); refused != CUDA_SUCCESS) return refused;
   std::lock_guard lock(state().mutex);
@@ -43,7 +43,7 @@ CUresult captured_event(CUevent event) {
   return CUDA_ERROR_CAPTURED_EVENT;
 }
 
-/// What a launch does later, with the arguments of now.
+/// The deferred work of a launch, with the arguments at the time of the call.
 std::function<void()> captured_kernel(const function& f, void** arguments, CUstream stream) {
   if (arguments == nullptr) return {};
   {
@@ -82,7 +82,7 @@ CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   CALL(cuMemcpyDtoD_v2, to, from, bytes);
   copy(the_call, host(to), host(from), bytes, nullptr, false);
-  // Unlike the others it does not wait: the device is at it for a while.
+  // Unlike the other copies, this copy does not wait: the device stays busy for a while.
   state().busy_until = sluice_fake_hub()->timestamp() + 1'000'000;
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -117,7 +117,7 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
   from += shape->srcY * shape->srcPitch + shape->srcXInBytes;
   auto* to = static_cast<char*>(shape->dstMemoryType == CU_MEMORYTYPE_HOST ? shape->dstHost : host(shape->dstDevice));
   to += shape->dstY * shape->dstPitch + shape->dstXInBytes;
-  // An array has no address: nothing of it is kept here.
+  // An array has no address, so nothing is copied to it.
   const std::size_t height = shape->dstMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : shape->Height;
   for (std::size_t r = 0; r < height; ++r) {
     std::memcpy(to + r * shape->dstPitch, from + r * shape->srcPitch, shape->WidthInBytes);
@@ -126,7 +126,7 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
   return the_call.leave(CUDA_SUCCESS);
 }
 
-/// Contexts stand for devices here: the fake driver's own is device 0, any other 1.
+/// A context identifies a device: the fake driver's own context is device 0, any other is device 1.
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                            std::size_t bytes, CUstream stream) {
   CALL(cuMemcpyPeerAsync, to, to_context, from, from_context, bytes, stream);
@@ -179,7 +179,7 @@ CUresult cuMemcpy3DBatchAsync_v2(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copi
   for (std::size_t i = 0; i < count; ++i) {
     const CUextent3D& size = copies[i].extent;
     parts.push_back({host(copies[i].dst.op.ptr.ptr), host(copies[i].src.op.ptr.ptr),
-                     size.width * size.height * size.depth});  // Packed: rows are as long as they are wide.
+                     size.width * size.height * size.depth});  // Packed: the pitch equals the width.
   }
   copy_batch(the_call, parts, stream);
   return the_call.leave(CUDA_SUCCESS);
@@ -210,7 +210,7 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUs
   return the_call.leave(CUDA_SUCCESS);
 }
 
-// --- streams and events: everything has happened already --------------------------------------------------------------------
+// --- streams and events: all work has completed already --------------------------------------------------------------
 
 CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
   CALL(cuStreamCreate, stream, flags);
@@ -290,7 +290,7 @@ CUresult cuEventDestroy_v2(CUevent event) {
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   CALL(cuEventRecord, event, stream);
   {
-    // The legacy default stream waits for the captured one, and by this ends its capture.
+    // The legacy default stream waits for the captured stream, which invalidates its capture.
     std::lock_guard lock(state().mutex);
     const bool legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
     if (legacy && !state().capturing.empty()) {
@@ -324,7 +324,7 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   return cuEventElapsedTime_v2(milliseconds, begin, end);
 }
 
-/// Everything before it has happened.
+/// Calls the function at once, because all earlier work has completed.
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   CALL(cuLaunchHostFunc, stream, function, data);
   if (capture_node(stream, "host", CU_GRAPH_NODE_TYPE_HOST, [=] { function(data); }) == nullptr) function(data);
@@ -402,7 +402,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
   record.blockZ = static_cast<int>(bz);
   record.dynamicSharedMemory = static_cast<int>(shared);
   record.correlationId = the_call.correlation();
-  // The launch that brings a fault about succeeds. Its record has no times, as on an H200: it never ends.
+  // The launch that causes a fault succeeds. Its record has no times, as on an H200: the kernel never ends.
   const CUresult launched = the_call.leave(CUDA_SUCCESS);
   fault_if_it_does(f->name);
   if (state().fault != CUDA_SUCCESS) record.start = record.end = 0;

@@ -1,4 +1,4 @@
-// A libcupti without a GPU: the part of the API that the capture library uses, over the hub of the fake driver.
+// A libcupti without a GPU: the part of the API that the capture library uses, on top of the fake driver's hub.
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ sluice::fake::hub& hub() {
   return *found;
 }
 
-/// Callbacks come through frames of this library, as they do through CUPTI's.
+/// A subscription, which calls the client back through frames of this library, as CUPTI does.
 struct subscription {
   CUpti_CallbackFunc callback;
   void* user;
@@ -29,10 +29,10 @@ struct subscription {
 void CUPTIAPI hand_on(void* to, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   const auto& s = *static_cast<const subscription*>(to);
   s.callback(s.user, domain, id, data);
-  asm volatile("" : : : "memory");  // No jump: this frame stays.
+  asm volatile("" : : : "memory");  // No tail call: this frame must remain.
 }
 CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
-  static auto& all = *new std::deque<subscription>;  // Calls come until the very end of the program.
+  static auto& all = *new std::deque<subscription>;  // Calls arrive until the very end of the process.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   return hub().subscribe(subscriber, hand_on, &all.emplace_back(subscription{callback, user}));

@@ -300,7 +300,7 @@ function* make_function(CUmodule module, const char* name) {
   }
   *made = {};
   made->module = module;
-  // The runtime's own kernels come by their plain names.
+  // The runtime's own kernels have plain names.
   std::string text = name;
   if (text == "affine_u32") text += ":8,8,4,4,4";
   if (text == "add_u32") text += ":8,8,8,8";
@@ -394,7 +394,7 @@ void run_kernel(const std::string& name, void** arguments) {
   if (name == "affine_u32") {
     word* const data = argument(0, none);
     const auto count = argument(1, wide);
-    // So many steps of x * a + b are one step, of another a and b.
+    // This many steps of x * a + b equal one step with another a and b.
     word factor = 1, term = 0;
     for (std::uint32_t r = 0; r < argument(4, narrow); ++r) {
       factor *= argument(2, narrow);
@@ -410,7 +410,7 @@ void run_kernel(const std::string& name, void** arguments) {
     const auto count = static_cast<std::int64_t>(argument(2, wide));
     const auto radius = static_cast<std::int64_t>(argument(3, narrow));
     const auto at = [&](std::int64_t i) { return in[std::clamp<std::int64_t>(i, 0, count - 1)]; };
-    // Of the first word all neighbours are added; then one leaves the sum and one joins it.
+    // Adds all neighbors of the first word; for each further word, one neighbor leaves the sum and another joins it.
     word sum = 0;
     for (std::int64_t j = -radius; j < radius; ++j) sum += at(j);
     for (std::int64_t i = 0; i < count; ++i) {

@@ -17,24 +17,24 @@
 
 #include "tests/instrumentation/capture/fake/fake_hub.hpp"
 
-/// What the fake driver's calls share: its state, and what they tell the fake CUPTI.
+/// Shared by the implementations of the fake driver's calls: the driver's state, and its reports to the fake CUPTI.
 namespace sluice::fake {
 
 inline constexpr std::size_t page = 4096;
 
-/// A kernel. Its name may say what parameters it has: "scale:8,8,4" takes three of so many bytes, laid out as C does. One
-/// whose name begins with "library" is a CUkernel: the driver knows it by the calls for those only.
+/// A kernel. Its name may declare its parameters: "scale:8,8,4" takes three parameters of these sizes in bytes, laid
+/// out as in C. A kernel whose name begins with "library" is a CUkernel: only the calls for CUkernels accept it.
 struct function {
   std::string name;
   std::vector<std::size_t> offsets, sizes;
   CUmodule module = nullptr;
   mutable bool loaded = false;
 };
-/// A node's handle is its address, here and in what is made of the graph.
+/// A node of a graph. Its address is its handle, also in executable graphs that are made from the graph.
 struct graph_node {
   std::string name;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  std::function<void()> run;  ///< Of one that was captured.
+  std::function<void()> run;  ///< The work of a captured node.
   std::vector<graph_node*> after;
 };
 struct graph {
@@ -45,7 +45,7 @@ struct graph {
     return last();
   }
 };
-/// A capture: the graph, and where each stream that takes part has come to.
+/// A capture: its graph, and the latest node of each participating stream.
 struct capture {
   graph* into = nullptr;
   std::uint64_t id = 0;
@@ -55,40 +55,42 @@ struct capture {
   std::map<CUstream, std::vector<graph_node*>> streams;
 };
 
-/// Everything the driver holds, under one lock; never destroyed.
+/// The driver's whole state, guarded by one lock. Never destroyed.
 struct driver_state {
   std::mutex mutex;
   bool initialised = false;
   std::uint64_t total = std::uint64_t{8} << 30;
   std::uint64_t used = 0;
-  std::map<std::uint64_t, std::uint64_t> blocks;  ///< Address and size of what counts as device memory.
-  std::map<std::uint64_t, std::uint64_t> pinned;  ///< Likewise of page-locked host memory.
+  std::map<std::uint64_t, std::uint64_t> blocks;  ///< Sizes of device memory blocks, by address.
+  std::map<std::uint64_t, std::uint64_t> pinned;  ///< Sizes of page-locked host memory blocks, by address.
   std::map<std::uint64_t, unsigned> pinned_flags;
-  std::map<CUstream, int> priorities;  ///< Of streams that have another than 0.
-  std::set<std::uint64_t> managed;     ///< Of `blocks`.
+  std::map<CUstream, int> priorities;  ///< Priorities of streams, where not 0.
+  std::set<std::uint64_t> managed;     ///< Addresses of the `blocks` that are managed memory.
   std::uint32_t next_stream = 13;
-  std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use of each.
-  /// What each says that it keeps, which counts as free all the same.
+  std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use in each pool.
+  /// For each pool: bytes reserved (including free ones), the high-water mark, and the release threshold.
   std::map<CUmemoryPool, std::uint64_t> pool_reserved, pool_highs, pool_thresholds;
   std::map<std::uint64_t, CUmemoryPool> pool_of;
-  std::map<std::uint64_t, CUdevice> device_of;                    ///< Of `blocks`, by address, where it is not 0.
-  std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< What is mapped where.
+  std::map<std::uint64_t, CUdevice> device_of;                    ///< Devices of `blocks`, by address, where not 0.
+  std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< The memory mapped at each address.
   std::set<function*> functions;
-  std::vector<function*> unloaded;  ///< Handles that the next functions get.
+  std::vector<function*> unloaded;  ///< Handles of unloaded functions, which new functions reuse.
   std::map<CUstream, std::shared_ptr<capture>> capturing;
   std::map<CUevent, std::pair<std::shared_ptr<capture>, std::vector<graph_node*>>> captured_events;
-  bool capture_broken = false;               ///< By a call that is not allowed beside a capture; until it ends.
-  std::atomic<std::uint64_t> busy_until{0};  ///< A copy that nobody waited for is done then, on the hub's clock.
+  bool capture_broken = false;               ///< Set by a call that is forbidden during a capture, until it ends.
+  std::atomic<std::uint64_t> busy_until{0};  ///< When a copy that nobody waited for ends, on the hub's clock.
   std::set<graph*> graphs;
-  std::atomic<CUresult> fault{CUDA_SUCCESS};  ///< Every call fails with it.
+  std::atomic<CUresult> fault{CUDA_SUCCESS};  ///< If not CUDA_SUCCESS, every call returns this error.
 };
 driver_state& state();
 
-/// A kernel of this name ("faulting", "trapping", "asserting") has run: the GPU is of no more use.
+/// Call after each kernel. If its name begins with "faulting", "trapping" or "asserting", the
+/// GPU becomes unusable.
 void fault_if_it_does(const std::string& kernel);
 
 inline const auto the_context = reinterpret_cast<CUcontext>(0x5c00);
-/// The primary context of a device; SLUICE_FAKE_DEVICES of them, 1 if not said. CUPTI hears of the first one's work only.
+/// The primary context of a device. SLUICE_FAKE_DEVICES sets the number of devices (default 1). CUPTI sees only the
+/// first device's work.
 int device_count();
 inline CUcontext context_of(CUdevice device) {
   return device == 0 ? the_context : reinterpret_cast<CUcontext>(0x5c00 + device);
@@ -100,18 +102,19 @@ inline const auto default_pool = reinterpret_cast<CUmemoryPool>(0x5900);
 inline constexpr std::uint32_t context_number = 1;
 inline constexpr std::uint32_t null_stream_number = 7;
 inline thread_local CUcontext current = nullptr;
-inline thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;  ///< Of this thread.
-inline thread_local int in_callbacks = 0;  ///< Of CUPTI's, in which a driver's client may ask it anything.
+inline thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;  ///< This thread's capture mode.
+inline thread_local int in_callbacks = 0;  ///< Depth of CUPTI callbacks, in which a client may call the driver.
 
-/// Code is loaded when it is first launched, or first asked about. Whether the latter is allowed beside a capture nobody says: here it is
-/// not.
+/// Code is loaded when it is first launched or first queried. Whether such a query is allowed during a capture is
+/// undocumented:
+/// the fake driver forbids it.
 inline void load_code(const function& f) {
   std::lock_guard lock(state().mutex);
   if (!std::exchange(f.loaded, true) && in_callbacks == 0 && !state().capturing.empty()) state().capture_broken = true;
 }
 
-/// What kind of stream it is may not be asked while it is captured, nor of the legacy default stream beside captures of those that it
-/// keeps order with (here: of any): that ends the capture.
+/// The kind of a stream must not be queried while the stream is captured, nor that of the legacy default stream during
+/// captures of streams that it synchronizes with (here: any stream). Such a query invalidates the capture.
 inline CUresult ask_about(CUstream stream) {
   std::lock_guard lock(state().mutex);
   const bool legacy = (stream == nullptr || stream == CU_STREAM_LEGACY) && !state().capturing.empty();
@@ -120,7 +123,7 @@ inline CUresult ask_about(CUstream stream) {
   return legacy ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/// One call as CUPTI sees it: entered when made, left by `leave`.
+/// A driver call as CUPTI reports it: the constructor reports its entry, `leave` reports its exit.
 class call {
  public:
   call(CUpti_driver_api_trace_cbid id, const char* name, const void* params)
@@ -174,18 +177,18 @@ std::uint32_t number_of(CUstream stream);
 void set(std::uint32_t correlation, std::uint32_t value, std::size_t bytes, CUstream stream, std::uint64_t start);
 void announce_device();
 
-/// Loads CUDA_INJECTION64_PATH and calls its entry.
+/// Loads the library that CUDA_INJECTION64_PATH names and calls its entry point.
 void inject();
 
 CUresult take(CUdeviceptr* address, std::size_t bytes);
 CUresult give_back(CUdeviceptr address);
 CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes);
 
-/// Somebody waits: pools let go of what their thresholds do not keep.
+/// Lets pools release memory above their thresholds. Call when the host waits for the device.
 void pools_shrink();
 
 enum class place_kind { none, device, managed, pinned };
-/// The device that memory was allocated on, and whether it is mapped: then only that device may use it.
+/// The device that memory was allocated on, and whether it is mapped. Only that device may use mapped memory.
 struct owner {
   CUdevice device = 0;
   bool mapped = false;
@@ -199,10 +202,10 @@ inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address)
 
 void new_stream(CUstream* stream);
 
-/// Copies, and queues the record that says so: kinds by where the two ends lie.
-/// What cannot be read is not moved: a real driver reads it with the device, or refuses.
+/// Copies the bytes and queues the record. The copy kind follows from the kinds of memory at `to` and `from`.
+/// Does not copy memory that the host cannot read: a real driver copies it on the device, or refuses.
 void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous);
-/// Only queues the record.
+/// Queues the record of a copy without copying.
 void copied(const call& c, const void* to, const void* from, std::size_t bytes, CUstream stream, std::uint64_t start,
             bool asynchronous);
 
@@ -212,23 +215,26 @@ struct batch_part {
   const void* from;
   std::size_t bytes;
 };
-/// Copies them all, and queues one record for each way that some go (as CUPTI 13 does), or with SLUICE_FAKE_BATCH=each one for each.
+/// Copies all parts. Queues one record for each direction (as CUPTI 13 does), or one per copy with
+/// SLUICE_FAKE_BATCH=each.
 void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream stream);
 
-/// Makes a function of a module, or gives its handle back; null: there is none of this handle.
+/// Creates a function of a module. Reuses the handle of an unloaded function if there is one.
 function* make_function(CUmodule module, const char* name);
 void unload(CUmodule module);
 function* known_function(void* handle);
 
-/// The graph that `stream` is captured into, with a node of this name put into it; null if it is not captured.
+/// The graph that `stream` is captured into, after adding a node with this name; null if the stream is not captured.
 graph* capture_node(CUstream stream, const std::string& name, CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY,
                     std::function<void()> run = {});
-/// An unsafe call is made: what it answers beside a capture that forbids it, which it breaks.
+/// The result of a call that is unsafe during captures. If a capture forbids the call, it fails and invalidates that
+/// capture.
 CUresult unsafe_call();
-/// The stream is waited for, or asked whether it is done.
+/// Call when the host waits for `stream` or queries it. Returns the result of that call.
 CUresult waited_for(CUstream stream);
 
-/// The kernels that the runtime ships, so that its tests can see them work; others do nothing.
+/// Runs a kernel. The fake driver implements the kernels that the runtime includes, so that the runtime's tests can
+/// check results. Other kernels do nothing.
 void run_kernel(const std::string& name, void** arguments);
 
 }  // namespace sluice::fake

@@ -1,6 +1,6 @@
-// fake_edge_program: what few programs do, by calls to the fake driver.
+// fake_edge_program: rare uses of CUDA, by calls to the fake driver.
 //
-//   fake_edge_program HOW [WORD]      what each way does is in its function; status 0 if every call did what it should
+//   fake_edge_program HOW [WORD]      each function documents one HOW; status 0 if every call succeeded as expected
 
 #include <cuda.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
 
-// Under the names that the driver exports, which an older header may not map them to.
+// The names that the driver exports, in case an older header does not map to them.
 extern "C" {
 CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemFree_v2(CUdeviceptr);
@@ -69,7 +69,7 @@ CUresult launch(CUfunction f, CUdeviceptr given, CUstream stream) {
   return cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr);
 }
 
-/// Twenty kernels that work, and then one on another stream that `word` names. Every call after it fails. Status 42.
+/// Launches twenty kernels that succeed, then the kernel `word` on another stream. Every later call fails. Status 42.
 int fault() {
   CUstream good = nullptr;
   CUstream bad = nullptr;
@@ -82,7 +82,7 @@ int fault() {
   const CUfunction fine = kernel("fine:8");
   for (int i = 0; i < 20; ++i) CHECK(launch(fine, a, good));
   CHECK(cuStreamSynchronize(good));
-  sluice::fake::wait_for_flush(150'000);  // What is done is fetched.
+  sluice::fake::wait_for_flush(150'000);  // Meanwhile the recorder flushes finished work.
   CHECK(launch(kernel("beside:8"), a, good));
   CHECK(launch(kernel((word + ":8").c_str()), 0, bad));
   int worked = 0;
@@ -97,13 +97,13 @@ int fault() {
   return worked == 0 ? 42 : 1;
 }
 
-/// As `fault`, but the program makes no call that would show it.
+/// As `fault`, but the program makes no call that would reveal the fault.
 int silent_fault() {
   CHECK(launch(kernel("faulting:8"), 0, nullptr));
   return 42;
 }
 
-/// The context is destroyed while the recorder's own question about it does not return.
+/// Destroys the context while the recorder's own query of it has not returned.
 int reset_after_fault() {
   CHECK(launch(kernel("faulting:8"), allocate(1 * mib), nullptr));
   usleep(150'000);
@@ -118,7 +118,8 @@ void copy_batch(std::vector<CUdeviceptr> to, std::vector<CUdeviceptr> from, std:
   CHECK(cuMemcpyBatchAsync_v2(to.data(), from.data(), sizes.data(), sizes.size(), &attributes, &index, 1, nullptr));
 }
 
-/// Five copies to three blocks; three of which one goes the other way; `word` small ones; one; and two that have shapes.
+/// Batches of copies: five copies to three blocks; three copies, one of them in the other direction; `word` small
+/// copies; one copy; and two copies with shapes.
 int batch() {
   const CUdeviceptr a = allocate(1 * mib);
   const CUdeviceptr b = allocate(2 * mib);
@@ -149,7 +150,7 @@ int batch() {
 int batch() { return 77; }
 #endif
 
-/// One copy to another device, one back, and one that stays.
+/// Makes one copy to another device, one copy back, and one within a device.
 int peer() {
   const CUdeviceptr a = allocate(1 * mib);
   const CUdeviceptr b = allocate(2 * mib);
@@ -163,7 +164,8 @@ int peer() {
   return 0;
 }
 
-/// A captured kernel and copy, and nodes made by hand, whose parameters change between launches. Blocks are known by their sizes.
+/// A captured kernel and copy, and manually created nodes, whose parameters change between launches. Blocks are
+/// identified by size.
 int graph() {
   const CUdeviceptr a = allocate(1001);
   const CUdeviceptr b = allocate(2002);
@@ -208,7 +210,7 @@ int graph() {
   CUgraphExecUpdateResultInfo info{};
   CHECK(cuGraphExecUpdate_v2(exec, other, &info));
   run(4);  // c
-  // By hand; the graph itself changes after one was made of it.
+  // A manually created graph, which changes after it was instantiated.
   CUgraph built = nullptr;
   CHECK(cuGraphCreate(&built, 0));
   CUgraphNode kernel_at = nullptr;
@@ -232,8 +234,8 @@ int graph() {
   return 0;
 }
 
-/// Graphs in graphs: made by hand, put in another's place in the executable one, and launched under capture; and nodes switched off and
-/// on. Blocks are known by their sizes.
+/// Nested graphs: created manually, replaced in the executable graph, and launched during a capture; and nodes that are
+/// disabled and enabled. Blocks are identified by size.
 int children() {
   const CUdeviceptr blocks[] = {allocate(1001), allocate(2002), allocate(3003)};
   CUstream stream = nullptr;
@@ -261,7 +263,7 @@ int children() {
   const CUgraphNode own = kernel_at;
   CUgraphNode child_at = nullptr;
   CHECK(cuGraphAddChildGraphNode(&child_at, parent, nullptr, 0, child));
-  add_kernel(child, blocks[2]);  // Too late for the parent.
+  add_kernel(child, blocks[2]);  // Has no effect, because the parent already has a copy of the child.
   CUgraphExec exec = nullptr;
   CHECK(cuGraphInstantiateWithFlags(&exec, parent, 0));
   run(exec, 1);  // 2002, 1001
@@ -271,7 +273,7 @@ int children() {
   run(exec, 3);  // 3003
   CHECK(cuGraphNodeSetEnabled(exec, own, 1));
   run(exec, 4);  // 2002, 3003
-  // Captured, and given a child.
+  // Captured, then given a child graph.
   CHECK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   CHECK(launch(f, blocks[0], stream));
   if (cuGraphLaunch(exec, stream) != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) return 3;

@@ -25,7 +25,7 @@ class hub_impl final : public hub {
     complete_null_buffers = std::getenv("SLUICE_FAKE_NULL_BUFFERS") != nullptr;
     overstate_valid_size = std::getenv("SLUICE_FAKE_OVERSTATE") != nullptr;
     self = this;
-    // A child must find our locks open, whatever the program's other threads were doing.
+    // A forked child must find our locks released, whatever the program's other threads were doing.
     pthread_atfork([] { self->flush_mutex_.lock(), self->mutex_.lock(); },
                    [] { self->mutex_.unlock(), self->flush_mutex_.unlock(); },
                    [] { self->mutex_.unlock(), self->flush_mutex_.unlock(); });
@@ -128,7 +128,7 @@ class hub_impl final : public hub {
       std::size_t max_records = 0;
       request(&buffer, &size, &max_records);
       const std::size_t used = buffer == nullptr ? 0 : fill(buffer, size, records);
-      if (used == 0) {  // No buffer, or one too small for any record.
+      if (used == 0) {  // There is no buffer, or the buffer is too small for any record.
         std::lock_guard lock(mutex_);
         dropped_ += records.size();
         records.clear();
@@ -170,7 +170,7 @@ class hub_impl final : public hub {
     std::uint32_t kind = 0;
     if (bytes.size() < sizeof kind) return;
     std::memcpy(&kind, bytes.data(), sizeof kind);
-    if (!kinds_.contains(kind) && kind < 1000) return;  // 1000 and up: made up by a hostile test.
+    if (!kinds_.contains(kind) && kind < 1000) return;  // Kinds from 1000 are inventions of hostile tests.
     if (name_offset != 0 && name_offset + sizeof(char*) <= bytes.size()) {
       const char* kept = names_.insert(name).first->c_str();
       std::memcpy(bytes.data() + name_offset, &kept, sizeof kept);
@@ -197,7 +197,7 @@ class hub_impl final : public hub {
   }
 
  private:
-  /// Moves records into `buffer`, each at a multiple of 8. Returns the bytes used.
+  /// Moves records into `buffer`, each at a multiple of 8. Returns the number of bytes used.
   std::size_t fill(std::uint8_t* buffer, std::size_t size, std::deque<std::vector<std::uint8_t>>& records) {
     std::lock_guard lock(mutex_);
     std::vector<std::size_t>& offsets = offsets_[buffer];
@@ -235,7 +235,7 @@ class hub_impl final : public hub {
 }  // namespace
 }  // namespace sluice::fake
 
-/// Never destroyed: the process's last calls come after its destructors.
+/// The hub is never destroyed, because the process's last calls come after its destructors.
 extern "C" __attribute__((visibility("default"))) sluice::fake::hub* sluice_fake_hub() {
   static sluice::fake::hub* const only = new sluice::fake::hub_impl;
   return only;

@@ -1,6 +1,7 @@
 #pragma once
-// What the fake driver, the fake CUPTI and the replayer share: who is subscribed to what, which records wait for a buffer.
-// It lives in the fake libcuda.so.1; the fake libcupti and the programs find it there by `sluice_fake_hub`.
+// State shared by the fake driver, the fake CUPTI and the replayer: subscriptions, and the records that wait for a
+// buffer.
+// The fake libcuda.so.1 contains this state. The fake libcupti and the programs get it through `sluice_fake_hub`.
 
 #include <cuda.h>
 #include <cupti.h>
@@ -18,9 +19,9 @@ class hub {
 
   // --- CUPTI's side ---------------------------------------------------------------------------------------------------
   virtual CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) = 0;
-  /// Callbacks end, and what was enabled is forgotten.
+  /// Ends callbacks and disables everything that was enabled.
   virtual CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber) = 0;
-  /// As if CUPTI had never been used.
+  /// Resets everything as if CUPTI had never been used.
   virtual void finalize() = 0;
   virtual void enable_callback(CUpti_CallbackDomain domain, std::uint32_t id, bool on) = 0;
   virtual void enable_domain(CUpti_CallbackDomain domain, bool on) = 0;
@@ -30,32 +31,33 @@ class hub {
   virtual void register_timestamp(CUpti_TimestampCallbackFunc timestamp) = 0;
   virtual CUptiResult next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) = 0;
   virtual std::size_t take_dropped() = 0;
-  /// Hands every waiting record over, in buffers that the client is asked for.
+  /// Delivers all waiting records, in buffers requested from the client.
   virtual void flush() = 0;
   virtual std::uint32_t context_number(CUcontext context) = 0;
   virtual std::uint32_t device_of(CUcontext context) = 0;
   virtual std::uint32_t stream_number(CUcontext context, CUstream stream) = 0;
 
   // --- the driver's side ----------------------------------------------------------------------------------------------
-  /// Calls the subscriber back, if it asked for this.
+  /// Calls the subscriber's callback if the subscriber enabled this callback id.
   virtual void callback(CUpti_CallbackDomain domain, std::uint32_t id, const void* data) = 0;
-  /// Queues a record, if its kind is enabled. Bytes at `name_offset` become a pointer to `name`, kept for ever.
+  /// Queues a record if its kind is enabled. The bytes at `name_offset` become a pointer to `name`, which stays valid
+  /// forever.
   virtual void add_record(std::vector<std::uint8_t> bytes, std::size_t name_offset, const std::string& name) = 0;
-  /// Now, on the clock that the client registered.
+  /// The current time on the clock that the client registered.
   virtual std::uint64_t timestamp() = 0;
   virtual void set_context(CUcontext context, std::uint32_t number, std::uint32_t device) = 0;
   virtual void set_stream(CUcontext context, CUstream stream, std::uint32_t number) = 0;
   virtual std::uint32_t next_correlation() = 0;
 
-  // --- how the fakes behave, from SLUICE_FAKE_* variables -------------------------------------------------------------
+  // --- behavior of the fakes, from SLUICE_FAKE_* variables -----------------------------------------------------------
   std::uint32_t cupti_version = 130001;
-  bool refuse_subscriber = false;      ///< As if another profiler were there.
+  bool refuse_subscriber = false;      ///< As if another profiler were subscribed.
   bool steal_records = false;          ///< As if another profiler had registered its own buffers.
-  bool complete_null_buffers = false;  ///< bufferCompleted(nullptr) after every real one.
-  bool overstate_valid_size = false;   ///< A valid size larger than the buffer.
+  bool complete_null_buffers = false;  ///< Call bufferCompleted(nullptr) after every real buffer.
+  bool overstate_valid_size = false;   ///< Report a valid size that is larger than the buffer.
 
-  /// What becomes of flushes once the GPU has faulted (SLUICE_FAKE_AFTER_FAULT=errors, blocks): they fail, or never return. Otherwise
-  /// they go on as before.
+  /// The effect of a GPU fault on later flushes (SLUICE_FAKE_AFTER_FAULT): with "errors" they fail, with "blocks" they
+  /// never return, and otherwise they work as before.
   enum class flushing { works, fails, blocks };
   std::atomic<flushing> flushes{flushing::works};
 };

@@ -1,6 +1,6 @@
-// fake_launches: programs that launch kernels with parameters through the fake driver. One argument: which.
+// fake_launches: programs that launch kernels with parameters through the fake driver. The only argument selects one.
 //
-// Blocks are known by their sizes; the test (touch_test.cpp) knows which sizes each kernel was given.
+// Blocks are identified by size; touch_test.cpp knows the sizes that each kernel was given.
 
 #include <cuda.h>
 
@@ -16,7 +16,7 @@
 #undef cuMemAlloc
 #undef cuMemFree
 #undef cuGraphInstantiate
-// The fake driver's own names.
+// Functions of the fake driver itself.
 extern "C" {
 CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemFree_v2(CUdeviceptr);
@@ -56,7 +56,7 @@ struct mixed {
   double one;
   CUdeviceptr second;
 };
-struct crooked {  // A pointer that is not where pointers are.
+struct crooked {  // A pointer at an unaligned offset.
   std::uint32_t words[3];
 };
 struct many {
@@ -80,7 +80,7 @@ int touches() {
   launch_with("crooked:12", twisted);
   launch_with("library_kernel:8", c);
   launch_with("failing:8", a);
-  // Parameters in one buffer, and one whose size says more than there is.
+  // Parameters in one buffer, and one buffer whose stated size is too large.
   struct {
     CUdeviceptr first, second;
   } buffer{b, c};
@@ -108,7 +108,7 @@ int hostile() {
   return 0;
 }
 
-/// A launch of an optimizer: 300 blocks, each named twice.
+/// A launch like that of an optimizer: 300 blocks, each of which is named twice.
 int optimizer() {
   static many given;
   for (std::size_t i = 0; i < 300; ++i) given.blocks[i] = block(10'000 + i);
@@ -129,7 +129,7 @@ int capture() {
   void* parameters[] = {&given};
   launch(kernel("captured:8"), parameters, nullptr, side);
   cuMemcpyHtoDAsync(b, from.data(), 1001, side);
-  launch(kernel("beside:8"), parameters);  // Not on the stream that is captured.
+  launch(kernel("beside:8"), parameters);  // This launch is not on the captured stream.
   CUgraph graph = nullptr;
   cuStreamEndCapture(side, &graph);
   given = b;
@@ -138,14 +138,14 @@ int capture() {
   cuGraphInstantiateWithFlags(&made, graph, 0);
   cuGraphDestroy(graph);
   for (int i = 0; i < 3; ++i) cuGraphLaunch(made, side);
-  // Another graph, which may well get the first one's handle.
+  // Another graph, which may reuse the first one's handle.
   cuStreamBeginCapture_v2(side, CU_STREAM_CAPTURE_MODE_GLOBAL);
   launch(kernel("second:8"), parameters, nullptr, side);
   cuStreamEndCapture(side, &graph);
   CUgraphExec other = nullptr;
   cuGraphInstantiateWithFlags(&other, graph, 0);
   cuGraphLaunch(other, side);
-  // And one that is built.
+  // A graph that is built without a capture.
   CUgraph built = nullptr;
   cuGraphCreate(&built, 0);
   CUDA_KERNEL_NODE_PARAMS node{};
@@ -158,7 +158,7 @@ int capture() {
   return 0;
 }
 
-/// A function's handle comes to mean another, with other parameters.
+/// A function's handle is reused by another function with other parameters.
 int unload() {
   CUdeviceptr a = block(1001);
   CUdeviceptr b = block(2002);

@@ -1,6 +1,6 @@
-// fake_memory_program: memory that comes and goes in unusual ways, by calls to the fake driver.
+// fake_memory_program: unusual allocations and frees, by calls to the fake driver.
 //
-//   fake_memory_program HOW      what each way does is in its function; status 0 if every call did what it should
+//   fake_memory_program HOW      each function documents one value of HOW; status 0 if every call succeeded as expected
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -20,7 +20,7 @@
 #undef cuIpcOpenMemHandle
 #undef cuDevicePrimaryCtxReset
 
-// Under the names that the driver exports, which an older header may not map them to.
+// The names that the driver exports, in case an older header does not map to them.
 extern "C" {
 CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemFree_v2(CUdeviceptr);
@@ -54,7 +54,7 @@ CUdeviceptr allocate(std::size_t bytes) {
   return address;
 }
 
-/// 1 MiB and 2 MiB go with the context, 3 MiB before it; virtual addresses stay.
+/// Frees 3 MiB, then resets the context, which frees 1 MiB and 2 MiB; virtual addresses stay reserved.
 void reset() {
   allocate(1 * mib);
   CUdeviceptr pooled = 0;
@@ -65,7 +65,7 @@ void reset() {
   CHECK(cuDevicePrimaryCtxReset_v2(0));
 }
 
-/// Two graphs of 1 MiB each: one is used after its definition is gone, the other is never used.
+/// Two graphs of 1 MiB each: one is used after its definition is destroyed, the other is never used.
 void graph() {
   const auto define = [] {
     CUgraph made = nullptr;
@@ -80,13 +80,14 @@ void graph() {
   CUgraphExec ready = nullptr;
   CHECK(cuGraphInstantiateWithFlags(&ready, used, 0));
   CHECK(cuGraphDestroy(used));
-  allocate(2 * mib);  // A sign in time: the first graph's memory lives on here.
+  allocate(2 * mib);  // Marks a time at which the first graph's memory is still allocated.
   CHECK(cuGraphExecDestroy(ready));
   CHECK(cuGraphDestroy(define()));
-  sluice::fake::wait_for_flush(120'000);  // The pool is sampled.
+  sluice::fake::wait_for_flush(120'000);  // Meanwhile the recorder samples the pool.
 }
 
-/// Physical memory, mapped twice; its handle goes first. Then a mapping is asked for its handle, which holds it once more.
+/// Maps physical memory twice and releases its handle first. Then retains the handle through a mapping, which keeps the
+/// memory once more.
 void physical() {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
@@ -99,18 +100,18 @@ void physical() {
   CHECK(cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)));
   CHECK(cuMemRelease(again));
   CHECK(cuMemRelease(handle));
-  allocate(1 * mib);  // A sign in time: the bytes are still there.
+  allocate(1 * mib);  // Marks a time at which the bytes are still there.
   CHECK(cuMemUnmap(address, 4 * mib));
   CHECK(cuMemAddressFree(address, 4 * mib));
 }
 
-/// The device's default pool keeps 64 MiB of which nothing is in use, as JAX makes it do.
+/// The device's default pool keeps 64 MiB with nothing in use, as JAX makes it do.
 void reserve() {
   CUmemoryPool pool = nullptr;
   CHECK(cuDeviceGetDefaultMemPool(&pool, 0));
   cuuint64_t all = ~cuuint64_t{0};
   CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
-  sluice::fake::wait_for_flush(120'000);  // The device is sampled without it.
+  sluice::fake::wait_for_flush(120'000);  // Meanwhile the recorder samples the device's memory without the pool's.
   CUdeviceptr address = 0;
   CHECK(cuMemAllocFromPoolAsync(&address, 64 * mib, pool, nullptr));
   CHECK(cuMemFreeAsync(address, nullptr));
@@ -118,7 +119,7 @@ void reserve() {
   sluice::fake::wait_for_flush(200'000);
 }
 
-/// Each by the other's call.
+/// Frees each block by the call that belongs to the other.
 void crossed() {
   CUdeviceptr pooled = 0;
   CHECK(cuMemAllocAsync(&pooled, 1 * mib, nullptr));
@@ -128,18 +129,18 @@ void crossed() {
 
 /// Another process's memory, opened twice and closed twice.
 void ipc() {
-  const CUdeviceptr there = allocate(5 * mib) + 4096;  // Stands in for an address of another process.
+  const CUdeviceptr there = allocate(5 * mib) + 4096;  // Stands in for the address of another process's memory.
   CUipcMemHandle handle{};
   std::memcpy(&handle, &there, sizeof there);
   CUdeviceptr address = 0;
   CHECK(cuIpcOpenMemHandle_v2(&address, handle, 0));
   CHECK(cuIpcOpenMemHandle_v2(&address, handle, 0));
   CHECK(cuIpcCloseMemHandle(address));
-  CHECK(cuMemFree_v2(allocate(1 * mib)));  // A sign in time.
+  CHECK(cuMemFree_v2(allocate(1 * mib)));  // Marks this time in the recording.
   CHECK(cuIpcCloseMemHandle(address));
 }
 
-/// Calls that get nothing.
+/// Calls that return nothing.
 void failing() {
   CUdeviceptr address = 0;
   void* host = nullptr;
@@ -151,7 +152,7 @@ void failing() {
   if (cuIpcOpenMemHandle_v2(&address, none, 0) == CUDA_SUCCESS) std::exit(1);
 }
 
-/// More at once than a small ring holds, and again after there is room.
+/// Emits more events at once than a small ring holds, and again once there is room.
 void flood() {
   std::vector<CUdeviceptr> kept;
   for (int i = 0; i < 50; ++i) kept.push_back(allocate(4096));
@@ -162,7 +163,7 @@ void flood() {
   allocate(1 * mib);
 }
 
-/// Copies each way, a memset, and copies more than are timed.
+/// Copies in each direction, a memset, and more copies than are timed.
 void copies() {
   const CUdeviceptr device = allocate(2 * mib);
   const CUdeviceptr other = allocate(2 * mib);
@@ -181,7 +182,7 @@ void copies() {
   for (int i = 0; i < 2000; ++i) CHECK(cuMemcpyHtoDAsync_v2(device, pinned, 64, stream));
   CHECK(cuStreamSynchronize(stream));
   CHECK(cuMemcpyDtoD_v2(other, device, 128 * 1024));
-  int array = 0;  // What its handle points at is the driver's affair.
+  int array = 0;  // The handle is opaque: only the driver knows what it points to.
   CUDA_MEMCPY2D rows{};
   rows.srcMemoryType = CU_MEMORYTYPE_HOST;
   rows.srcHost = plain.data();
@@ -199,7 +200,7 @@ void managed() {
   CHECK(cuMemFree_v2(address));
 }
 
-/// Functions of the driver that were looked up, the one way and the other.
+/// Calls driver functions that were looked up by dlsym or through the driver.
 void looked_up() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
   const auto by_name = reinterpret_cast<CUresult (*)(CUdeviceptr*, std::size_t)>(dlsym(library, "cuMemAlloc_v2"));
@@ -207,18 +208,18 @@ void looked_up() {
       reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*)>(
           dlsym(library, "cuGetProcAddress_v2"));
   if (by_name == nullptr || ask == nullptr) std::exit(1);
-  CUresult (*by_question)(CUdeviceptr*, std::size_t) = nullptr;
-  CHECK(ask("cuMemAlloc", reinterpret_cast<void**>(&by_question), 13000, 0, nullptr));
+  CUresult (*by_query)(CUdeviceptr*, std::size_t) = nullptr;
+  CHECK(ask("cuMemAlloc", reinterpret_cast<void**>(&by_query), 13000, 0, nullptr));
   CUdeviceptr address = 0;
   CHECK(by_name(&address, 1 * mib));
-  CHECK(by_question(&address, 2 * mib));
-  // What is not the driver's is found as ever, also by who looks for the next one, and what is nowhere is not.
+  CHECK(by_query(&address, 2 * mib));
+  // Functions of other libraries are found as before, also by RTLD_NEXT; names that do not exist are not found.
   if (dlsym(RTLD_NEXT, "malloc") == nullptr || dlsym(RTLD_DEFAULT, "printf") == nullptr) std::exit(1);
   if (dlsym(library, "cuMemAlloc_v99") != nullptr || dlerror() == nullptr) std::exit(1);
   if (dlsym(RTLD_NEXT, "no_such_function") != nullptr || dlerror() == nullptr) std::exit(1);
 }
 
-/// Copies while a stream is being captured: into it, into another, and into the legacy default stream. Known by their sizes.
+/// Copies during a stream capture: into it, on another stream, and on the legacy default stream. Identified by size.
 void beside_a_capture() {
   const CUdeviceptr device = allocate(4 * mib);
   void* pinned = nullptr;
@@ -237,7 +238,8 @@ void beside_a_capture() {
   CHECK(cuStreamSynchronize(other));
 }
 
-/// 1 MiB as everybody, 2 MiB by a library that goes around whoever is preloaded: `function` of it, loaded with `flags`.
+/// Allocates 1 MiB normally, and 2 MiB by `function` of a library loaded with `flags`, which bypasses preloaded
+/// libraries.
 CUdeviceptr go_around(const char* function, int flags) {
   allocate(1 * mib);
   void* library = dlopen("libfake_around.so", RTLD_NOW | flags);
@@ -249,9 +251,9 @@ CUdeviceptr go_around(const char* function, int flags) {
 }
 void around_by_linkage() { go_around("allocate_by_linkage", RTLD_DEEPBIND); }
 void around_by_variable() { go_around("allocate_by_variable", 0); }
-/// The same library, which comes through whoever is preloaded as everybody does.
+/// Uses the library of `go_around`, but lets it call through preloaded libraries as usual.
 void around_not_at_all() { go_around("allocate_by_linkage", 0); }
-/// Allocated around, and freed as everybody does; and a free that fails.
+/// An allocation that bypasses the recorder and is freed normally; and a free that fails.
 void around_and_back() {
   CHECK(cuMemFree_v2(go_around("allocate_by_heap", 0)));
   if (cuMemFree_v2(4096) == CUDA_SUCCESS) std::exit(1);

@@ -1,10 +1,10 @@
-// fake_native_program LIBRARY LIBRARY: a "CUDA program" whose native stacks are known. It allocates by the fake driver through
-// functions of every shape, and how many bytes says through which:
+// fake_native_program LIBRARY LIBRARY: a "CUDA program" with known native stacks. It allocates from the fake driver
+// through functions of every shape; the number of bytes identifies the function:
 //
-//   1000 main    2000 a thread    3000 + i the i-th shape of this program, 4000 + i and 5000 + i of the two libraries, which are
-//   loaded one after the other (the loader puts them at the same place)    6000 a forked child    7000 a signal handler
+//   1000 main    2000 a thread    3000 + i the i-th shape of this program, 4000 + i and 5000 + i of the two libraries,
+//   which are loaded one after the other (usually at the same address)    6000 a forked child    7000 a signal handler
 //
-// It prints whether the libraries lay at the same place.
+// Prints whether both libraries were loaded at the same address.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -60,7 +60,7 @@ const shape* run_library(const char* path, std::size_t first) {
   const shape* const shapes = reinterpret_cast<const shape* (*)()>(dlsym(library, "shapes_library"))();
   run_all(shapes, first);
   dlclose(library);
-  sluice::fake::wait_for_flush(500'000);  // The recorder looks for what is gone ten times in this.
+  sluice::fake::wait_for_flush(500'000);  // The recorder checks for unloaded libraries ten times in this period.
   return shapes;
 }
 
@@ -70,7 +70,7 @@ const shape* run_library(const char* path, std::size_t first) {
 }
 void in_a_handler(int) {
   allocate_bytes(7000);
-  asm volatile("" : : : "memory");  // No tail call: it would leave no frame.
+  asm volatile("" : : : "memory");  // No tail call, which would leave no frame.
 }
 
 }  // namespace

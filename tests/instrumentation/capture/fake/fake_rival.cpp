@@ -1,5 +1,5 @@
-// A profiler inside the program, as PyTorch's is: a library that is linked to libcupti and loaded where no other sees its
-// symbols. It takes CUPTI in the order in which libkineto does.
+// A profiler inside the program, like PyTorch's: a library that is linked to libcupti and loaded with local symbols.
+// It initializes CUPTI in the same order as libkineto.
 
 #include <cupti.h>
 
@@ -32,7 +32,7 @@ constexpr CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVI
 #pragma GCC visibility push(default)
 extern "C" {
 
-/// What cuptiSubscribe said.
+/// Starts the profiler. Returns the result of cuptiSubscribe.
 int rival_start(const char* how) {
   CUpti_SubscriberHandle subscriber = nullptr;
   const CUptiResult result = cuptiSubscribe(&subscriber, nullptr, nullptr);

@@ -1,6 +1,6 @@
-// fake_sharing_program: two processes that have memory in common, by calls to the fake driver.
+// fake_sharing_program: two processes that share memory, by calls to the fake driver.
 //
-//   fake_sharing_program HOW     what each way does is in its function; status 0 if every call did what it should
+//   fake_sharing_program HOW     each function documents one value of HOW; status 0 if every call succeeded as expected
 
 #include <cuda.h>
 #include <sys/socket.h>
@@ -58,7 +58,7 @@ T receive(int from) {
   return what;
 }
 
-/// A byte, and `descriptor` with it.
+/// Sends a byte together with `descriptor`.
 struct descriptor_message {
   char byte = 0;
   iovec part{&byte, 1};
@@ -71,7 +71,7 @@ struct descriptor_message {
     message.msg_controllen = sizeof room;
   }
 };
-/// Sends it and closes it, as programs do.
+/// Sends the descriptor and closes it, as programs do.
 void hand_over(int to, int descriptor) {
   descriptor_message m;
   cmsghdr* header = CMSG_FIRSTHDR(&m.message);
@@ -90,7 +90,7 @@ void* receive_descriptor(int from) {
   return reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor));
 }
 
-// --- blocks by their handle: 1 and 2 MiB, the first twice -----------------------------------------------------------------------
+// --- blocks by their handle: 1 and 2 MiB, the first one twice --------------------------------------------------------
 
 void own_blocks(int other) {
   CUipcMemHandle handle{};
@@ -110,7 +110,7 @@ void borrow_blocks(int other) {
   send(other, 'x');
 }
 
-// --- a handle of a process that nobody records ----------------------------------------------------------------------------------
+// --- a handle from a process that is not recorded --------------------------------------------------------------------
 
 void own_nothing(int other) { receive<char>(other); }
 void borrow_from_outside(int other) {
@@ -122,7 +122,7 @@ void borrow_from_outside(int other) {
   send(other, 'x');
 }
 
-// --- physical memory of 4 and 6 MiB by descriptor, handed over the other way round, and one of nobody's ----------------------------
+// --- physical memory of 4 and 6 MiB by descriptor, sent in the opposite order, and an unknown descriptor -------------
 
 void own_physical(int other) {
   CUmemGenericAllocationHandle handles[2] = {};
@@ -145,11 +145,11 @@ void borrow_physical(int other) {
     address += bytes;
   }
   CUmemGenericAllocationHandle handle = 0;
-  CHECK(cuMemImportFromShareableHandle(&handle, nullptr, by_descriptor));  // Its standard input: marked by nobody.
+  CHECK(cuMemImportFromShareableHandle(&handle, nullptr, by_descriptor));  // Standard input, which was never exported.
   send(other, 'x');
 }
 
-// --- a block of 1 MiB out of each of two pools ----------------------------------------------------------------------------------
+// --- a block of 1 MiB from each of two pools -------------------------------------------------------------------------
 
 void own_pools(int other) {
   for (int i = 0; i < 2; ++i) {
@@ -194,7 +194,7 @@ int main(int argc, char** argv) {
   const auto chosen = ways.find(argc > 1 ? argv[1] : "");
   int ends[2];
   if (chosen == ways.end() || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 2;
-  const pid_t child = fork();  // Before either uses the driver.
+  const pid_t child = fork();  // Must happen before either process uses the driver.
   use_device();
   if (child == 0) {
     chosen->second.borrow(ends[1]);

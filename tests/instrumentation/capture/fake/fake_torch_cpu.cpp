@@ -1,5 +1,6 @@
-// A libtorch_cpu.so without PyTorch: an autograd engine of one device thread, with the names, the parameters and the layout of a
-// node that the real one has. Each operation's node allocates a gradient of three times its bytes on the engine's thread.
+// A libtorch_cpu.so without PyTorch: an autograd engine with one device thread, and with the names, parameters and node
+// layout of the real engine. The node of each operation allocates a gradient of three times its bytes on the engine's
+// thread.
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -47,7 +48,7 @@ struct ViewBackward0 : Node {
   using Node::Node;
 };
 }  // namespace generated
-/// Runs on the thread that calls backward().
+/// The root node, which runs on the thread that calls backward().
 struct GraphRoot : Node {
   GraphRoot() : Node(0, UINT64_MAX) {}
   void apply() override {}
@@ -62,7 +63,7 @@ struct GraphTask {
 };
 struct InputBuffer {};
 struct ReadyQueue {};
-/// Not trivial, as the real one: returned by an address.
+/// Like the real class, not trivial, so functions return it through an address.
 struct future {
   explicit future(bool works) : ok(works) {}
   future(const future& other) : ok(other.ok) {}
@@ -86,7 +87,7 @@ thread_local std::uint64_t next_sequence = 0;
 std::mutex mutex;
 std::uint64_t last_thread = 0;
 thread_local std::uint64_t this_thread = 0;
-/// Of the calling thread's operations since its last backward pass.
+/// The calling thread's operations since its last backward pass.
 thread_local std::shared_ptr<torch::autograd::GraphTask> made;
 
 torch::autograd::GraphTask& graph() {
@@ -133,27 +134,27 @@ future Engine::execute_with_graph_task(const std::shared_ptr<GraphTask>& task, s
 
 }  // namespace torch::autograd
 
-// What Python calls by ctypes.
+// Called from Python through ctypes.
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 using namespace torch::autograd;
 
-/// An operation whose node is made before its result is allocated. 0 bytes: its backward fails.
+/// An operation whose node is created before its result is allocated. If `bytes` is 0, its backward pass fails.
 EXPORTED void* fake_torch_multiply(std::size_t bytes) {
   graph().nodes.push_back(std::make_shared<generated::MulBackward0>(bytes));
   return bytes == 0 ? nullptr : fake_torch_empty(bytes);
 }
-/// One that allocates nothing itself.
+/// An operation that allocates nothing itself.
 EXPORTED void fake_torch_view(std::size_t bytes) {
   graph().nodes.push_back(std::make_shared<generated::ViewBackward0>(bytes));
 }
-/// Runs the nodes of the calling thread, the last one first, after a leaf's. 1: it worked.
+/// Runs the nodes of the calling thread in reverse order, after a leaf's. Returns 1 on success.
 EXPORTED int fake_torch_backward(std::size_t leaf_bytes) {
   static Engine engine;
   const std::shared_ptr<GraphTask> task = std::exchange(made, nullptr);
   const future done = engine.execute_with_graph_task(task, std::make_shared<AccumulateGrad>(leaf_bytes), InputBuffer{});
   return done.ok ? 1 : 0;
 }
-/// A training on a thread that has no Python at all, and a tensor of seven times the bytes after it.
+/// Runs a training on a thread without Python, and then allocates a tensor of seven times `bytes`.
 EXPORTED void fake_torch_train_alone(std::size_t bytes) {
   std::thread([=] {
     fake_torch_multiply(bytes);

@@ -1,13 +1,14 @@
-// fake_torch_program: a "PyTorch program" for machines without either. As Python does, it loads its libraries for itself alone.
+// fake_torch_program: a "PyTorch program" for machines without PyTorch or a GPU. Like Python, it loads its libraries
+// with local symbols.
 //
-//   fake_torch_program native|expandable|threads|fork|out-of-memory LEDGER    allocates by the fake caching allocator
-//   fake_torch_program retry LEDGER       the same, and a block for which the cache must be emptied
-//   fake_torch_program late|killed LEDGER the same, and frees a block in a destructor of a static object; ends by SIGKILL
+//   fake_torch_program native|expandable|threads|fork|out-of-memory LEDGER    allocates from the fake caching allocator
+//   fake_torch_program retry LEDGER       as native, and then a block for which the cache must be emptied
+//   fake_torch_program late|killed LEDGER as native, then frees a block in a static destructor, or ends by SIGKILL
 //   fake_torch_program async LEDGER       by cuMemAllocAsync, as PyTorch with backend:cudaMallocAsync: reports nothing
-//   fake_torch_program host LEDGER        host tensors only; never touches CUDA
+//   fake_torch_program host LEDGER        host tensors only; never uses CUDA
 //
-// The ledger has a line for each thing done, in order: alloc ADDRESS BYTES, free ADDRESS, and at the end
-// totals ALLOCATED RESERVED and real USAGE_CALLS FAILURES (what libc10 itself was told).
+// The ledger has one line for each action, in order: alloc ADDRESS BYTES, free ADDRESS, and at the end
+// totals ALLOCATED RESERVED and real USAGE_CALLS FAILURES (the reports that reached libc10 itself).
 #include <cuda.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -56,7 +57,7 @@ void release(fake_allocator& to, void* address) {
   to.release(address);
 }
 
-/// Blocks of many sizes, some above a segment's, a third of them kept to the end.
+/// Blocks of many sizes, some larger than a segment. A third of them stay allocated to the end.
 void work(fake_allocator& with, unsigned seed) {
   std::vector<void*> held;
   for (unsigned i = 0; i < 300; ++i) {
@@ -71,7 +72,7 @@ void work(fake_allocator& with, unsigned seed) {
   }
 }
 
-/// Frees after everything else, as a tensor that a program's global holds.
+/// Frees a block after everything else, like a tensor in a global variable.
 struct late_release {
   fake_allocator* to = nullptr;
   void* block = nullptr;
@@ -81,7 +82,8 @@ struct late_release {
 };
 late_release at_the_very_end;
 
-/// A loader's worker: shares host tensors, never touches CUDA. Its end runs no destructors, as multiprocessing's.
+/// A data loader's worker: shares host tensors and never uses CUDA. Runs no destructors at its end, like
+/// multiprocessing's workers.
 int worker(fake_allocator& torch) {
   const pid_t child = fork();
   if (child == 0) {
@@ -146,19 +148,19 @@ int main(int argc, char** argv) {
     }
     if (mode == "fork") status = worker(allocator);
     if (mode == "retry") {
-      // Of 8 GiB.
+      // The device has 8 GiB.
       constexpr std::size_t gib = std::size_t{1} << 30;
       release(allocator, allocate(allocator, 5 * gib));
       if (allocate(allocator, 6 * gib) == nullptr) status = 3;
     }
     if (mode == "out-of-memory" && allocator.allocate(std::size_t{1} << 50) != nullptr) status = 3;
   }
-  const fake_c10_calls told =
+  const fake_c10_calls reported =
       find<fake_c10_calls (*)()>(dlopen("libc10.so", RTLD_NOW | RTLD_NOLOAD), "fake_c10_was_called")();
   std::ofstream out(argv[2]);
   for (const std::string& line : ledger) out << line << '\n';
   out << "totals " << allocator.allocated() << ' ' << allocator.reserved() << '\n';
-  out << "real " << told.usage << ' ' << told.failures << '\n';
+  out << "real " << reported.usage << ' ' << reported.failures << '\n';
   out.close();
   if (mode == "killed") kill(getpid(), SIGKILL);
   return status == 0 ? 0 : 3;

@@ -1,5 +1,6 @@
 #pragma once
-// How a recorded program waits for the recorder's flush thread. It works every 50 ms, but on a busy machine it may be its turn much later.
+// Lets a recorded program wait for the recorder's flush thread, which runs every 50 ms but may be delayed much longer
+// on a busy machine.
 
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 
 namespace sluice::fake {
 
-/// How often the flush thread of this process has waited for something; -1 without one.
+/// The number of times that this process's flush thread has waited; -1 if there is no such thread.
 inline long waits_of_flush_thread() {
   const auto content_of = [](const std::filesystem::path& path) {
     std::ostringstream text;
@@ -28,8 +29,8 @@ inline long waits_of_flush_thread() {
   return -1;
 }
 
-/// Returns after `microseconds`, and not before the flush thread has worked through as many turns as that takes on an
-/// idle machine. Gives up after a minute.
+/// Returns after `microseconds`, but not before the flush thread has completed as many passes as it would in that time
+/// on an idle machine. Gives up after a minute.
 inline void wait_for_flush(useconds_t microseconds) {
   constexpr useconds_t a_turn = 50'000;
   const long before = waits_of_flush_thread();

@@ -1,5 +1,5 @@
-"""A Python program with a package called torch that loads batches and compiles slowly, and with much garbage. With
-`connected` it tells its recorder of itself; with `alone` it does nothing that is recorded otherwise."""
+"""A Python program with a stand-in for torch: it loads batches and compiles slowly, and makes much garbage. With
+`connected` it annotates its own recording; with `alone` it does nothing else that is recorded."""
 import gc
 import os
 import sys
@@ -70,7 +70,7 @@ assert list(_SingleProcessDataLoaderIter(SECONDS)) == SECONDS
 assert _SingleProcessDataLoaderIter.__next__.__name__ == "__next__"
 assert _SingleProcessDataLoaderIter.__next__.__doc__ == "The next batch."
 for each in callback.starts:
-    each()  # As torch before 2.7 calls them.
+    each()  # Calls the callbacks as torch before 2.7 does.
 time.sleep(0.002)
 for each in callback.ends:
     each("arguments")
@@ -84,4 +84,4 @@ garbage = None
 gc.collect()
 for _ in range(100):
     gc.collect(0)
-gc.freeze()  # Nothing is left to do at the end.
+gc.freeze()  # Leaves no garbage to collect at the end.

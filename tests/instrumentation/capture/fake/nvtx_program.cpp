@@ -1,5 +1,5 @@
-// A program that says what it does by NVTX, with the headers alone, as libraries do. It uses no CUDA but to make a stream when the
-// fake driver is there.
+// A program that describes its work by NVTX, using only the headers, as libraries do. Its only use of CUDA is to create
+// a stream if the fake driver is present.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,17 +29,17 @@ nvtxEventAttributes_t event_of(nvtxMessageType_t type, nvtxMessageValue_t messag
 }
 
 void ranges() {
-  nvtxRangePop();  // There is nothing to pop.
+  nvtxRangePop();  // There is no range to pop.
   nvtxRangePushA("outer");
   nvtxRangePushW(L"inn\u00e9r \U0001F600");
   nvtxMarkA("mark");
   nvtxRangePop();
   nvtxRangePop();
   nvtxRangePop();
-  // Started here, ended on another thread.
+  // This range starts here and ends on another thread.
   const nvtxRangeId_t across = nvtxRangeStartA("across threads");
   std::thread([=] { nvtxRangeEnd(across); }).join();
-  nvtxRangeEnd(12345);  // Nobody's.
+  nvtxRangeEnd(12345);  // An unknown range.
 }
 
 void domains() {
@@ -49,7 +49,7 @@ void domains() {
   const nvtxEventAttributes_t registered = event_of(NVTX_MESSAGE_TYPE_REGISTERED, message);
   message.ascii = "plain";
   const nvtxEventAttributes_t plain = event_of(NVTX_MESSAGE_TYPE_ASCII, message);
-  // The stacks of domains are apart: this pop is the domain's.
+  // Each domain has its own stack: the pop below affects only the stack of its domain.
   nvtxRangePushA("default domain");
   nvtxDomainRangePushEx(domain, &registered);
   nvtxRangePop();
@@ -60,7 +60,7 @@ void domains() {
   nvtxDomainDestroy(domain);
 }
 
-/// As NCCL does: some ranges begin without a payload and end with one.
+/// Adds payloads as NCCL does: some ranges start without a payload and end with one.
 void payloads() {
 #ifdef HAS_PAYLOADS
   nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "cuda") names();
   nvtxRangePushA("never popped");
   static_cast<void>(nvtxRangeStartA("never ended"));
-  // What a push answers is the same with and without us.
+  // A push returns the same value with and without the recorder.
   const int depth = nvtxRangePushA("answer");
   nvtxRangePop();
   return depth == NVTX_NO_PUSH_POP_TRACKING ? 0 : 3;

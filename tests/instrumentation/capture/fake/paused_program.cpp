@@ -1,4 +1,4 @@
-// A CUDA program that pauses its recording: copies and allocations before, in and after the pause.
+// A CUDA program that pauses its recording: copies and allocations before, during and after the pause.
 #include <cuda.h>
 
 #include "instrumentation/capture/sluice.h"
@@ -18,12 +18,12 @@ int main() {
   };
   const CUdeviceptr before = work();
   sluice_pause();
-  sluice_pause();  // Once is enough.
+  sluice_pause();  // A second pause has no effect.
   work();
   work();
   cuMemFree(before);
   sluice_resume();
   work();
-  sluice_resume();  // There is nothing to resume.
+  sluice_resume();  // There is no pause to end.
   return 0;
 }

@@ -1,4 +1,4 @@
-"""CuPy and RMM as far as sluice.py knows them: their hooks and resources, with memory that is none."""
+"""Stand-ins for the hooks of CuPy and the resources of RMM that sluice.py uses, with invented memory."""
 import sys
 import types
 
@@ -50,15 +50,15 @@ sys.modules.update({"cupy": cupy, "cupy.cuda": cuda, "cupy.cuda.memory_hook": me
 import sluice  # noqa: E402
 
 sluice.watch_cupy()
-sluice.watch_cupy()  # Once is enough.
+sluice.watch_cupy()  # A second call has no effect.
 sluice.watch_rmm()
-sluice.watch_rmm()  # Here too.
+sluice.watch_rmm()  # A second call has no effect here, either.
 if not sluice.recording():
     sys.exit(0 if not hooks and current is below else 9)
 (hook,) = hooks.values()
 call = {"device_id": 0, "size": 300, "mem_size": 512, "mem_ptr": 0x10000, "pmem_id": 1}
 hook.malloc_postprocess(**call)
-hook.malloc_postprocess(**{**call, "mem_ptr": 0})  # It got nothing.
+hook.malloc_postprocess(**{**call, "mem_ptr": 0})  # The call allocated nothing.
 hook.free_preprocess(device_id=0, mem_size=512, mem_ptr=0x10000, pmem_id=1)
 address = current.allocate(1000, "stream")
 current.deallocate(address, 1000, "stream")

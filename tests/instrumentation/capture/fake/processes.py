@@ -1,4 +1,4 @@
-"""Allocates in children of every kind that Python makes, as training scripts do: each in a process of its own.
+"""Allocates in child processes of every kind that Python creates, as training scripts do.
 
     processes.py HOW     fork, spawn, forkserver: multiprocessing's ways; torchrun, openmpi, pmi, slurm, slurm-torchrun: as
                          these launchers start workers, each with its rank in its environment
@@ -20,7 +20,7 @@ def allocate(mib):
 
 
 LAUNCHERS = {
-    "torchrun": lambda r: {"RANK": r, "LOCAL_RANK": 7, "WORLD_SIZE": 3},  # LOCAL_RANK is of one host: the last to be believed.
+    "torchrun": lambda r: {"RANK": r, "LOCAL_RANK": 7, "WORLD_SIZE": 3},  # LOCAL_RANK counts per host: the last choice.
     "openmpi": lambda r: {"OMPI_COMM_WORLD_RANK": r, "OMPI_COMM_WORLD_LOCAL_RANK": 7, "PMIX_RANK": r},
     "pmi": lambda r: {"PMI_RANK": r, "PMI_SIZE": 3},
     "slurm": lambda r: {"SLURM_PROCID": r, "SLURM_LOCALID": 7},

@@ -21,7 +21,7 @@ using journal::entry;
 using journal::patch;
 using journal::resource_edge;
 
-/// A block with its pointers made good, for as long as this lives.
+/// A journal's block in memory, whose pointers are valid for the lifetime of this object.
 class living_block {
  public:
   explicit living_block(const block& b) : bytes_(b.bytes) {
@@ -40,7 +40,7 @@ class living_block {
   std::vector<std::vector<std::uint8_t>> targets_;
 };
 
-/// The replay of one pass. Times of records are moved so that they keep their distance from the call that asked for them.
+/// Replays one pass. Shifts the times of records so that their distance from the requesting call stays the same.
 class player {
  public:
   player(const journal::journal& j, hub& to, const replay_options& options, std::uint32_t pass, std::uint32_t stride)
@@ -152,7 +152,7 @@ class player {
   std::atomic<std::size_t> turn_{0};
   std::int64_t first_time_ = 0;
   std::chrono::steady_clock::time_point began_;
-  // Touched by whoever's turn it is.
+  // Used only by the thread whose turn it is.
   std::unordered_map<std::uint32_t, std::uint64_t> kept_;
   std::unordered_map<std::uint32_t, std::int64_t> offset_;
   std::int64_t last_offset_ = 0;

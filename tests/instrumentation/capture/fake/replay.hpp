@@ -1,5 +1,6 @@
 #pragma once
-// Replays a journal through the fake driver's hub: each call and each record in its order, each on its own thread.
+// Replays a journal through the fake driver's hub: all calls and records in order, each on the thread that
+// made it.
 
 #include <functional>
 #include <string>
@@ -10,18 +11,18 @@
 namespace sluice::fake {
 
 struct replay_options {
-  int repeat = 1;                 ///< Times in a row; correlation ids count on.
-  bool paced = false;             ///< As slowly as it was; else as fast as it goes.
-  double until = 1.0;             ///< Stops after this share of the entries.
+  int repeat = 1;                 ///< Number of passes; correlation ids continue to count up.
+  bool paced = false;             ///< Replay at the recorded speed; otherwise as fast as possible.
+  double until = 1.0;             ///< Stop after this fraction of the entries.
   std::function<void()> halfway;  ///< Called in the middle, on the main thread, if set.
 };
 
-/// Changes a journal into one that no driver should produce. Names: "frees-first" (every call's edges in reverse order),
+/// Changes a journal into one that no driver should produce. Names: "frees-first" (entries in reverse order),
 /// "records-first", "records-last", "zero-times", "backward-times", "unknown-kinds", "no-entries", "no-exits",
-/// "null-pointers", "cut-records", "doubled". False: unknown name.
+/// "null-pointers", "cut-records", "doubled". Returns false for an unknown name.
 [[nodiscard]] bool make_hostile(journal::journal& j, const std::string& how);
 
-/// Blocks until everything has been replayed. Call it on the main thread after cuInit.
+/// Replays `j` and returns when all of it has been replayed. Call it on the main thread after cuInit.
 void replay(const journal::journal& j, hub& to, const replay_options& options);
 
 }  // namespace sluice::fake

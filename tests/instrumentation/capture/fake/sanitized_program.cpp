@@ -1,5 +1,6 @@
-// sanitized_program: built with AddressSanitizer, whose runtime looks most of the C library up by dlsym before main begins, relative to
-// itself. Preloaded, the capture library stands before both. Status 0 if what is looked up is what should be.
+// sanitized_program: built with AddressSanitizer, whose runtime looks up most of the C library by dlsym before main
+// begins, relative to itself. When preloaded, the capture library comes before both. Status 0 if every lookup finds the
+// expected function.
 
 #include <dlfcn.h>
 

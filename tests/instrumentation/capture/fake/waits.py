@@ -1,4 +1,4 @@
-"""A Python program whose first thread waits for locks, for other threads, and for Python's GIL."""
+"""A Python program whose main thread waits for locks, for other threads, and for Python's GIL."""
 import ctypes
 import queue
 import threading
@@ -7,7 +7,7 @@ import time
 import sluice
 
 assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
-sluice.mark("connected")  # The thread is in the recording from here on. The others never are.
+sluice.mark("connected")  # This thread is recorded from here on; the other threads never are.
 free = threading.Lock()
 for _ in range(1000):
     with free:
@@ -58,6 +58,6 @@ def compute():
 other = threading.Thread(target=compute)
 other.start()
 for _ in range(20):
-    time.sleep(0.0001)  # Gives the GIL away, and waits for it.
+    time.sleep(0.0001)  # Releases the GIL and waits for it.
 done = True
 other.join()

@@ -15,16 +15,16 @@
 
 #include "instrumentation/capture/stacks/native_stack.hpp"
 
-/// What tests of native stacks share: a walk of ours beside libgcc's of the same moment. (glibc's backtrace() is made of it, but
-/// sanitizers put their own in its place.)
+/// Shared by the tests of native stacks: walks the same stack with our unwinder and with libgcc's. (glibc's backtrace()
+/// uses libgcc's unwinder, but sanitizers replace backtrace() with their own.)
 namespace sluice::test {
 
-inline constexpr std::size_t most_frames = 200;
+inline constexpr std::size_t max_frames = 200;
 
-/// Taken without allocating, in signal handlers too.
+/// The frames that both walks found. Filling it does not allocate, so it can be used in signal handlers.
 struct two_walks {
-  std::array<std::uint64_t, most_frames> ours{};
-  std::array<std::uint64_t, most_frames> theirs{};
+  std::array<std::uint64_t, max_frames> ours{};
+  std::array<std::uint64_t, max_frames> theirs{};
   std::size_t our_count = 0, their_count = 0;
 
   [[gnu::noinline]] void take() {
@@ -34,14 +34,14 @@ struct two_walks {
   }
   static void visit(void* with) { static_cast<two_walks*>(with)->take(); }
 
-  /// The innermost frames are two calls in one function.
+  /// The innermost frames may differ: they are two different calls in one function.
   [[nodiscard]] bool agree_at(std::size_t i) const { return i == 0 || ours[i] == theirs[i]; }
   [[nodiscard]] bool agree() const {
     bool same = our_count == their_count && our_count >= 3;
     for (std::size_t i = 0; i < our_count && i < their_count; ++i) same = same && agree_at(i);
     return same;
   }
-  /// Empty when they agree.
+  /// A description of the difference; empty if both walks agree.
   [[nodiscard]] std::string difference() const { return agree() ? "" : "ours and libgcc's" + list(); }
   [[nodiscard]] std::string list() const {
     std::string text = ":\n";
@@ -62,8 +62,8 @@ struct two_walks {
     auto& walks = *static_cast<two_walks*>(to);
     int before_instruction = 0;
     const std::uint64_t pc = _Unwind_GetIPInfo(context, &before_instruction);
-    if (pc == 0 || walks.their_count == most_frames) return _URC_END_OF_STACK;
-    // What a signal has interrupted is one further in ours, as a return address would be.
+    if (pc == 0 || walks.their_count == max_frames) return _URC_END_OF_STACK;
+    // Our address of an interrupted instruction is one higher, like a return address.
     walks.theirs[walks.their_count++] = pc + (before_instruction != 0 ? 1 : 0);
     return _URC_NO_REASON;
   }

@@ -15,7 +15,7 @@
 namespace sluice::test {
 namespace {
 
-/// Keeps a call from becoming a jump, and a value from being known.
+/// Prevents the compiler from turning a call into a jump and from knowing a value.
 template <class T>
 void use(T& value) {
   asm volatile("" : : "r"(&value) : "memory");
@@ -34,7 +34,7 @@ void ten_deep(visit call, void* with) {
   use(call);
 }
 
-/// Every register that a callee keeps is in use around the call.
+/// Uses every callee-saved register around the call.
 [[gnu::noinline]] void saves_registers(visit call, void* with) {
   long values[6] = {1, 2, 3, 4, 5, 6};
   use(values);
@@ -61,7 +61,7 @@ void with_alloca(visit call, void* with) {
   for (const unsigned bytes : {8U, 100U, 5000U}) allocates_on_the_stack(bytes, call, with);
 }
 
-/// The compiler realigns the stack.
+/// A function in which the compiler realigns the stack.
 [[gnu::noinline]] void realigns(visit call, void* with) {
   alignas(64) char room[128];
   use(room);
@@ -93,7 +93,7 @@ void arguments_on_the_stack(visit call, void* with) {
   use(call);
 }
 
-/// The caller's frame is gone: the callee's stands in its place.
+/// A tail call: the callee's frame replaces the caller's.
 [[gnu::noinline]] void jumped_to(visit call, void* with) {
   call(with);
   use(call);
@@ -104,7 +104,7 @@ void tail_call(visit call, void* with) {
   use(call);
 }
 
-/// The call is the last instruction: what comes after it belongs to another function.
+/// The call is the last instruction, so the return address belongs to another function.
 [[gnu::noinline, noreturn]] void never_returns(visit call, void* with, void** back) {
   call(with);
   __builtin_longjmp(back, 1);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Functions whose frames differ in shape, compiled several times with different options: each calls what it is given, from
+/// Functions whose frames differ in shape, compiled several times with different options. Each calls its argument from
 /// inside a few frames of its own.
 namespace sluice::test {
 
@@ -11,10 +11,10 @@ struct shape {
   void (*run)(visit call, void* with);
 };
 
-/// Ends with a null name. One table for each way of compiling.
+/// Tables of functions, one for each set of compiler options. Each table ends with a null name.
 extern "C" const shape* shapes_plain();        // -O2 without frame pointers
 extern "C" const shape* shapes_framed();       // -O2 with frame pointers
 extern "C" const shape* shapes_unoptimised();  // -O0
-// In a library of its own: "shapes_library".
+// The same functions are also in a separate library, "shapes_library".
 
 }  // namespace sluice::test

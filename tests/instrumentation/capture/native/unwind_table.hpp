@@ -4,16 +4,17 @@
 #include <initializer_list>
 #include <vector>
 
-/// Unwind tables as a compiler writes them, made by hand.
+/// Hand-made unwind tables that resemble those of a compiler.
 namespace sluice::test {
 
 class unwind_table {
  public:
-  static constexpr std::int64_t code = 0x10000;  ///< Where the function begins, from the table's begin on.
+  static constexpr std::int64_t code = 0x10000;  ///< Start of the function, relative to the start of the table.
   static constexpr std::int64_t code_bytes = 256;
 
-  /// .eh_frame_hdr, a common entry, and an entry for one function; `instructions`: at most 15 bytes. The common entry says
-  /// that the frame ends at rsp + 8. `augmentation`: "zR", or that and one more letter without data.
+  /// Writes .eh_frame_hdr, a common entry, and an entry for one function; `instructions`: at most 15 bytes. The common
+  /// entry says that the frame ends at rsp + 8. `augmentation`: "zR", optionally followed by one more letter without
+  /// data.
   unwind_table(const char* augmentation, std::initializer_list<int> instructions) {
     u8({1, 0x1b, 0x03, 0x3b}), i32(16), i32(1), i32(code);
     const std::int64_t place_of_entry = size();
@@ -21,7 +22,7 @@ class unwind_table {
     const std::int64_t common = size();
     i32(24), i32(0), u8({1});
     for (const char* letter = augmentation; *letter != '\0'; ++letter) u8({*letter});
-    u8({0, 1, 0x78, 16, 1, 0x1b});  // units of 1 and of -8; the return address's column; how addresses are written
+    u8({0, 1, 0x78, 16, 1, 0x1b});  // units of 1 and of -8; return address column; pointer encoding
     u8({0x0c, 7, 8, 0x90, 1});
     fill(common + 28);
     const std::int64_t entry = size();

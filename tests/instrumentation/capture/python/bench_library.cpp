@@ -1,4 +1,4 @@
-// What a Python stack costs: the walk and the key of the stack, as an allocation's record has them, all seen before.
+// The cost of a Python stack: the walk and the stack's key, as for an allocation's record, with all frames seen before.
 #include <chrono>
 #include <cstddef>
 
@@ -9,13 +9,13 @@ using namespace sluice;
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-/// False: nobody records (`sluice record` names the socket).
+/// Returns false if there is no recorder (`sluice record` sets the socket's name).
 EXPORTED bool bench_prepare() {
   capture::find_python();
-  return collector::start();
+  return ring::start();
 }
 
-/// Nanoseconds a stack: the best of `times` means of 1000, so that what else the machine does is left out.
+/// Nanoseconds per stack: the smallest of `times` means of 1000 stacks, which excludes the machine's other work.
 EXPORTED double bench(int times) {
   constexpr int batch = 1000;
   double best = 0;

@@ -1,4 +1,4 @@
-"""What a Python stack costs. Run by: sluice record -o FILE -- python3 bench_walk.py LIBRARY"""
+"""The cost of a Python stack. Run by: sluice record -o FILE -- python3 bench_walk.py LIBRARY"""
 import ctypes
 import sys
 
@@ -13,5 +13,5 @@ def nested(depth):
 
 
 for frames in (3, 5, 10, 20, 50):
-    taken = nested(frames - 2)  # And the module's frame.
+    taken = nested(frames - 2)  # Plus the module's frame.
     print("Python %s, %2d frames: %.0f ns" % (sys.version.split()[0], frames, taken))

@@ -1,4 +1,4 @@
-"""Runs the pytest plug-in under real pytest, with a torch, a cupy and a jax that are none.
+"""Runs the pytest plug-in under real pytest, with stand-ins for torch, cupy and jax.
 
     check_pytest_plugin.py BUILD        BUILD: the build folder, with python/ and, for the last tests, the program
 
@@ -16,7 +16,7 @@ import xml.etree.ElementTree
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path()
 
-# An allocator on two devices. Frees are in flight until the device is synchronized.
+# A fake allocator on two devices. Frees stay pending until the device is synchronized.
 TORCH = '''
 class Tensor:
     def __init__(self, nbytes, device=0):
@@ -67,7 +67,7 @@ class cuda:
         def __exit__(self, *_): hooks.remove(self)
 '''
 
-# As the package jax is: a module for the backends, which is empty until JAX is started.
+# Like the package jax: a module for the backends, which is empty until JAX starts.
 JAX = '''
 import sys, types
 bridge = sys.modules["jax._src.xla_bridge"] = types.ModuleType("jax._src.xla_bridge")
@@ -309,7 +309,7 @@ class Plugin(unittest.TestCase):
             def test_unmarked(): pass
         """, under=(str(program), "record", "--mode", "timeline", "-o", str(recorded), "--"))
         self.assertEqual(status, 1, output)
-        # Not garbage collections, which are ranges too where they take long.
+        # Excludes garbage collections, which are also recorded as ranges if they take long.
         query = "SELECT name FROM host_range WHERE name LIKE 'test %' ORDER BY time"
         made = subprocess.run([program, "query", recorded, query, "--format", "csv"], capture_output=True, text=True, timeout=120)
         self.assertEqual(made.stdout.splitlines(), ["name", "test test_it.py::test_large", "test test_it.py::test_unmarked"],

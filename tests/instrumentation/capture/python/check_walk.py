@@ -1,5 +1,5 @@
-"""Compares the raw walk of the interpreter's frames with what traceback says. Run by each Python that is found:
-check_walk.py LIBRARY. Prints what differs; the exit status is the number of differences."""
+"""Compares the raw walk of the interpreter's frames with traceback. Run by each Python that is found:
+check_walk.py LIBRARY. Prints the differences; the exit status is their number."""
 import asyncio
 import atexit
 import concurrent.futures
@@ -13,7 +13,7 @@ import traceback
 
 library_path = sys.argv[1]
 holding = ctypes.PyDLL(library_path)  # Calls with the GIL held.
-releasing = ctypes.CDLL(library_path)  # Calls without it.
+releasing = ctypes.CDLL(library_path)  # Calls without the GIL.
 holding.walk_prepare.restype = ctypes.c_char_p
 for library in (holding, releasing):
     library.walk.restype = library.walk_on_a_thread.restype = ctypes.c_size_t
@@ -47,13 +47,13 @@ def without_surrogates(text):
 
 
 def names_of_stack():
-    """Qualified names of the caller's frames where this version has them, innermost first."""
+    """Qualified names of the caller's frames if this version has them, innermost first."""
     frames = itertools.islice(traceback.walk_stack(sys._getframe(1)), MOST)
     return [getattr(frame.f_code, "co_qualname", frame.f_code.co_name) for frame, line in frames]
 
 
 def both(what="", library=releasing):
-    """The walk and the traceback of the same line of this function."""
+    """The walk and the traceback, taken on the same line of this function."""
     global compared
     if complaint:
         return None
@@ -184,7 +184,7 @@ def simple_things():
     exec("both('exec')\n\n\nboth('exec')")
     callback = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: both("callback from C") or 0)
     callback()
-    # Often enough that an adaptive interpreter specialises the calls.
+    # Runs often enough that an adaptive interpreter specializes the calls.
     for _ in range(200):
         built = Built()
         built.value
@@ -194,7 +194,7 @@ def simple_things():
 
 
 def long_function():
-    """Line tables with long jumps: hundreds of lines, and lines further than a byte holds."""
+    """Line tables with long jumps: hundreds of lines, and line deltas larger than a byte holds."""
     body = ["def far():", "    total = 0"]
     for i in range(400):
         body.append("    total += %d" % i)
@@ -217,14 +217,14 @@ def recursion():
 
 
 def reused_addresses():
-    """Code that comes and goes: what was learnt of one must not be said of the next at its address."""
+    """Code objects that are created and freed: cached data of one must not be used for the next one at its address."""
     for i in range(1000):
         source = "\n" * (i % 13) + "def f%d():\n" % (i % 3) + "\n" * (i % 7) + "    return both('reused')\n"
         scope = {"both": both}
         exec(compile(source, "generated-%d.py" % (i % 11), "exec"), scope)
         scope["f%d" % (i % 3)]()
         del scope
-    # The same file, function and first line, and another line at the same instruction.
+    # Has the same file, function and first line, but a different line at the same instruction.
     for i in range(1000):
         scope = {"both": both}
         exec(compile("def f():\n" + "\n" * (i % 5) + "    both('same name')\n    return 1\n", "cell.py", "exec"), scope)
@@ -261,7 +261,7 @@ def threads():
 
 
 def side_by_side():
-    """The same code on several threads at once: without the GIL each runs a copy of its own."""
+    """The same code on several threads at once: without the GIL each runs its own copy."""
     running = [threading.Thread(target=simple_things) for _ in range(4)]
     for thread in running:
         thread.start()
@@ -280,7 +280,7 @@ def in_a_child():
 
 
 def on_threads_of_c():
-    """Threads that enter Python and leave it again, as those of libraries do; one inside the other."""
+    """Threads that enter and leave Python repeatedly, as library threads do, also nested."""
     enter = ctypes.CFUNCTYPE(None)
 
     def run(depth):
@@ -293,7 +293,7 @@ def on_threads_of_c():
 
 
 def in_pytorch():
-    """Its backward pass runs on a thread of C++, which enters Python for functions like this one."""
+    """The backward pass runs on a C++ thread, which enters Python for functions like this one."""
     try:
         import torch
     except ImportError:

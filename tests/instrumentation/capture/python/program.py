@@ -1,4 +1,4 @@
-"""A program that calls the driver from Python, as PyTorch's libraries would: program.py HOW."""
+"""A program that calls the driver from Python, as PyTorch's libraries do: program.py HOW."""
 import ctypes
 import os
 import sys
@@ -49,8 +49,8 @@ def empty(torch, size):
 
 
 def tensors():
-    """Threads allocate without the GIL, while another asks the allocator with it: whoever waited for the GIL with the
-    allocator's mutex held would wait for ever."""
+    """Threads allocate without the GIL while another thread uses the allocator with it: a recorder that waits for the
+    GIL while the allocator's mutex is held would deadlock."""
     releasing, holding = ctypes.CDLL("libc10_cuda.so"), ctypes.PyDLL("libc10_cuda.so")
     for torch in (releasing, holding):
         torch.fake_torch_empty.restype = ctypes.c_void_p
@@ -66,7 +66,7 @@ def tensors():
     while done < 20 or any(thread.is_alive() for thread in running):
         done += 1
         if done > 20:
-            time.sleep(0.001)  # Else a busy machine's writer may not keep up, and what a full ring drops is none of this test's.
+            time.sleep(0.001)  # Otherwise a busy machine's writer may fall behind, and the ring would drop events.
         holding.fake_torch_stats()
         holding.fake_torch_del(empty(holding, 1024))  # at the same time
     empty(releasing, 2048)  # the last one
@@ -81,8 +81,8 @@ def view(torch, size):
 
 
 def backward():
-    """The engine's thread has no Python: 3072 and 6144 are for the two forward lines, 15360 for a view, 768 for a leaf. Another thread
-    of the program has numbers of its own; and a backward pass that fails is no other one's business."""
+    """The engine's thread has no Python: 3072 and 6144 are for the two forward lines, 15360 for a view, 768 for a leaf.
+    Another thread of the program has its own sequence numbers; and a failed backward pass does not affect others."""
     torch = ctypes.CDLL("libtorch_cpu.so")
 
     def work(size):

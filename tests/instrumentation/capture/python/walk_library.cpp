@@ -1,5 +1,5 @@
-// The walker of the capture library, loaded into an interpreter by itself: what it would send to the writer is kept here, and
-// a walk is told as text.
+// The capture library's Python walker as a library of its own, loaded into an interpreter: keeps the data that it would
+// send to the writer, and returns a walk as text.
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 struct sent {
   std::mutex mutex;
   std::map<std::uint64_t, std::string> texts;
-  std::map<std::uint64_t, sluice::collector::frame_record> frames;
+  std::map<std::uint64_t, sluice::ring::frame_record> frames;
   std::string messages;
 };
 sent& kept() {
@@ -25,9 +25,9 @@ sent& kept() {
 
 }  // namespace
 
-namespace sluice::collector {
+namespace sluice::ring {
 
-std::atomic<clock_kind> detail::current_clock{clock_kind::simulated_ns};  // Nobody reads the time of what is kept here.
+std::atomic<clock_kind> detail::current_clock{clock_kind::simulated_ns};  // Nobody reads these times.
 std::uint64_t intern(const char* text, std::size_t length) noexcept {
   const std::lock_guard lock(kept().mutex);
   for (const auto& [key, known] : kept().texts) {
@@ -37,7 +37,7 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
   kept().texts.emplace(key, std::string(text, length));
   return key;
 }
-/// The first key that was asked for.
+/// The first key that was requested on this thread.
 thread_local std::uint64_t asked = 0;
 bool knows_frame(std::uint64_t key) noexcept {
   if (asked == 0) asked = key;
@@ -51,23 +51,23 @@ void introduce_frame(frame_record frame) noexcept {
 std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t*, std::size_t) noexcept { return key; }
 void message(unsigned, const char* text) noexcept { kept().messages += text; }
 
-}  // namespace sluice::collector
+}  // namespace sluice::ring
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-/// Looks for the interpreter; returns what was said meanwhile.
+/// Looks for the interpreter; returns the messages of the search.
 EXPORTED const char* walk_prepare() {
   sluice::capture::find_python();
   return kept().messages.c_str();
 }
 
-/// Calls `function` on a thread of C++, three times; in between and around it that thread has no Python frames. Returns how many
-/// it was found to have there all the same.
+/// Calls `function` on a C++ thread three times. Around these calls, the thread has no Python frames. Returns the
+/// number of frames that the walker found there nevertheless.
 EXPORTED std::size_t walk_on_a_thread(void (*function)()) {
   std::size_t found = 0;
   std::thread([&] {
-    std::uint64_t keys[sluice::collector::maximum_frames];
-    const auto look = [&] { found += sluice::capture::python_frames(keys, sluice::collector::maximum_frames); };
+    std::uint64_t keys[sluice::ring::maximum_frames];
+    const auto look = [&] { found += sluice::capture::python_frames(keys, sluice::ring::maximum_frames); };
     look();
     for (int i = 0; i < 3; ++i) {
       function();
@@ -77,15 +77,16 @@ EXPORTED std::size_t walk_on_a_thread(void (*function)()) {
   return found;
 }
 
-/// A stack's key is made by a walk of its own: true if that was of the frames that are sent with it.
+/// True if the walk for a stack's key, which is separate, saw the same frames as those that are sent with the key.
 static bool key_is_of_the_frames() {
-  sluice::collector::asked = 0;
-  return sluice::capture::python_stack_key() == sluice::collector::asked;
+  sluice::ring::asked = 0;
+  return sluice::capture::python_stack_key() == sluice::ring::asked;
 }
 
-/// Writes "function TAB file TAB line TAB (entry ? 1 : 0) NEWLINE" of each frame, innermost first. Returns the frames.
+/// Writes "function TAB file TAB line TAB (entry ? 1 : 0) NEWLINE" for each frame, innermost first. Returns the number
+/// of frames.
 EXPORTED std::size_t walk(char* text, std::size_t room) {
-  constexpr std::size_t most = sluice::collector::maximum_frames;
+  constexpr std::size_t most = sluice::ring::maximum_frames;
   std::uint64_t keys[most];
   std::uint64_t entries[most / 64] = {};
   const std::size_t count = sluice::capture::python_frames(keys, most, entries);

@@ -4,10 +4,10 @@
 
 namespace sluice::runtime::recorded_roles {
 
-/// The status of a program that found no device to work on.
+/// The exit status of a program that found no device.
 inline constexpr int no_device = 77;
 
-/// Of blocks: by these the test tells them apart.
+/// Sizes of blocks, by which the test identifies them.
 inline constexpr std::size_t gone_bytes = 1000, kept_bytes = 2000, hit_bytes = 3000;
 
 }  // namespace sluice::runtime::recorded_roles

@@ -44,13 +44,14 @@ int producer(backend_kind kind, int in, int out) {
   copy_async(numbers.data(), values.data(), words * 4, s);
   s.record(written);
   if (!tell(out, parcel{share_memory(numbers.data(), numbers.size_bytes()), written.share()})) return 1;
-  char answer = 0;
-  if (!hear(in, answer)) return 2;
+  char result = 0;
+  if (!hear(in, result)) return 2;
   copy(values.data(), numbers.data(), words * 4, s);
   return values[9] == 54 && values[10] == 30 ? 0 : 3;
 }
 
-/// To wait for the device would break a capture, and the graph's launches use the memory: 0 if neither is harmed.
+/// Releases imported memory during a capture: waiting for the device would break the capture, and the graph's launches
+/// use the memory. Returns 0 if neither was harmed.
 int let_go_while_captured(imported_memory numbers, const std::vector<std::uint32_t>& values) {
   const stream s;
   const device_buffer copied(numbers.size_bytes(), s);

@@ -5,7 +5,7 @@
 
 namespace sluice::runtime {
 
-/// What the producer says to the test, and the test to the consumer.
+/// The message that the producer sends to the test, and that the test passes on to the consumer.
 struct parcel {
   shared_memory_handle numbers;
   ipc_event_handle written;

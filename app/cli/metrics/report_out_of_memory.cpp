@@ -1,0 +1,250 @@
+#include "app/cli/metrics/report_out_of_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/json_values.hpp"
+#include "app/cli/text_table.hpp"
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/metrics/code_place.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+using metrics::oom_line;
+using metrics::oom_list;
+using metrics::out_of_memory_report;
+
+constexpr std::size_t place_columns = 72;
+
+class failure_writer {
+ public:
+  failure_writer(const report_subject& subject, const out_of_memory_report& of) : subject_(subject), of_(of) {}
+
+  std::string all() {
+    const bool on_device = of_.metrics.device != trace::device_id::none;
+    text_ += text_line("\nOut of memory at {}{}", format_moment(of_.metrics.time),
+                       on_device ? " on " + index::short_label(of_.metrics.device, subject_.tables) : "");
+    text_table facts("ll");
+    for (const auto& [label, said] : of_.facts) facts.row({label, said});
+    text_ += facts.text(2);
+    changes();
+    categories();
+    lines("Memory at the failure, by line", of_.lines);
+    if (!of_.modules.lines.empty()) modules();
+    unused();
+    if (!of_.grown.lines.empty()) lines("Growth since the same moment in the previous step", of_.grown);
+    pins();
+    others();
+    return std::move(text_);
+  }
+
+ private:
+  void title(std::string_view words) { text_ += text_line("  {}", words); }
+
+  void changes() {
+    title(of_.verdict);
+    std::size_t number = 0;
+    for (const metrics::oom_change& each : of_.changes) {
+      ++number;
+      text_ += text_line("    {}. {}", number, each.text);
+      text_ += text_line("       {}", each.advice);
+      text_ += text_line("       Checked {}.", each.checked_by == metrics::remedy_check::layout
+                                                   ? "against the memory layout at that moment"
+                                                   : "by replaying the recorded requests");
+    }
+  }
+
+  [[nodiscard]] std::string share(std::uint64_t bytes) const {
+    return format_share(static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(of_.metrics.used, 1)));
+  }
+
+  void categories() {
+    if (of_.categories.lines.empty()) return;
+    title("Memory at the failure, by category");
+    text_table table("rrrl");
+    for (const oom_line& each : of_.categories.lines)
+      table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"),
+                 std::string(index::category_name(each.what))});
+    text_ += table.text(4);
+  }
+
+  static std::string category(const oom_line& line) {
+    return line.what == index::category::none ? std::string() : std::string(index::category_name(line.what));
+  }
+
+  static std::string place(const oom_line& line) {
+    std::string text = metrics::text_of(line.place);
+    if (text.empty()) return "no stack recorded";
+    const std::string caller = symbols::place_of(line.place.caller);
+    if (line.place.caller != line.place.line && !caller.empty()) text += ", called at " + caller;
+    return shortened(text, place_columns);
+  }
+
+  void lines(std::string_view words, const oom_list& of) {
+    if (of.lines.empty()) return;
+    title(words);
+    text_table table("rrrll");
+    for (const oom_line& each : of.lines)
+      table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"), category(each),
+                 place(each)});
+    rest(of, table);
+    text_ += table.text(4);
+  }
+
+  void rest(const oom_list& of, text_table& table) const {
+    if (of.other_blocks > 0)
+      table.row(
+          {format_bytes(of.other_bytes), share(of.other_bytes), format_some(of.other_blocks, "block"), "", "others"});
+  }
+
+  void modules() {
+    title("Memory at the failure, by module");
+    text_table table("rrrl");
+    for (const oom_line& each : of_.modules.lines)
+      table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"), each.place.module});
+    text_ += table.text(4);
+  }
+
+  void unused() {
+    if (!of_.metrics.uses_known) return;
+    if (of_.unused.lines.empty()) return title("No longer used: none, as far as uses were recorded");
+    title(fmt::format("No longer used: {} in {}", format_bytes(of_.unused.bytes),
+                      format_some(of_.unused.blocks, "block")));
+    text_table table("rrrlll");
+    for (const oom_line& each : of_.unused.lines)
+      table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"), category(each),
+                 each.last_use == trace::unknown_time
+                     ? "never used"
+                     : "last used " + format_time(of_.metrics.time - each.last_use) + " earlier",
+                 place(each)});
+    text_ += table.text(4);
+  }
+
+  void pins() {
+    if (of_.pins.lines.empty()) return;
+    title("Live blocks that pin partly free segments");
+    text_table table("rlrrl");
+    for (const oom_line& each : of_.pins.lines)
+      table.row({format_bytes(each.pinned_bytes), "free next to", format_bytes(each.bytes),
+                 format_some(each.blocks, "block"), place(each)});
+    text_ += table.text(4);
+  }
+
+  void others() {
+    const auto& all = subject_.of.failures;
+    std::uint64_t more = 0;
+    for (const metrics::failed_allocation& each : all) more += each.event != of_.metrics.event ? 1 : 0;
+    if (more > 0) title(fmt::format("{} also failed: see \"Failed allocations\"", format_some(more, "allocation")));
+  }
+
+  const report_subject& subject_;
+  const out_of_memory_report& of_;
+  std::string text_;
+};
+
+json place_json(const metrics::code_place& of) {
+  if (!of.known) return nullptr;
+  const auto text = [](const std::string& words) { return words.empty() ? json(nullptr) : json(words); };
+  return {{"function", text(symbols::name_of(of.line))},
+          {"file", text(of.line.file)},
+          {"line", count_or_null(of.line.line)},
+          {"caller", of.caller != of.line ? text(symbols::place_of(of.caller)) : json(nullptr)},
+          {"module", text(of.module)}};
+}
+
+json category_json(index::category what) {
+  return what == index::category::none ? json(nullptr) : json(index::category_name(what));
+}
+
+json list_json(const oom_list& of, bool by_module = false) {
+  json lines = json::array();
+  for (const oom_line& each : of.lines)
+    lines.push_back({{"where", by_module ? json{{"module", each.place.module}} : place_json(each.place)},
+                     {"category", category_json(each.what)},
+                     {"blocks", each.blocks},
+                     {"bytes", each.bytes},
+                     {"pinned_bytes", each.pinned_bytes},
+                     {"largest_block", id_or_null(each.largest)},
+                     {"largest_bytes", each.largest_bytes},
+                     {"last_use_ns", time_or_null(each.last_use)}});
+  return {{"blocks", of.blocks},
+          {"bytes", of.bytes},
+          {"lines", std::move(lines)},
+          {"other_blocks", of.other_blocks},
+          {"other_bytes", of.other_bytes}};
+}
+
+std::string_view word_of(metrics::remedy what) {
+  constexpr auto words = std::to_array<std::string_view>(
+      {"free_unused", "expandable_segments", "move_idle_state", "checkpoint", "smaller_batch"});
+  static_assert(words.size() == metrics::remedy_count);
+  return words[static_cast<std::size_t>(what)];
+}
+
+json limit_json(metrics::memory_limit limit) {
+  if (limit == metrics::memory_limit::unknown) return nullptr;
+  return limit == metrics::memory_limit::device ? "device" : "framework";
+}
+
+}  // namespace
+
+std::string out_of_memory_text(const report_subject& subject) {
+  std::string text;
+  for (const out_of_memory_report& each : subject.of.out_of_memory) text += failure_writer(subject, each).all();
+  return text;
+}
+
+json out_of_memory_json(const report_subject& subject) {
+  if (subject.of.out_of_memory.empty()) return nullptr;
+  const out_of_memory_report& of = subject.of.out_of_memory.front();
+  const metrics::out_of_memory& metrics = of.metrics;
+  json changes = json::array();
+  for (const metrics::oom_change& each : of.changes)
+    changes.push_back(
+        {{"kind", word_of(each.what)},
+         {"text", each.text},
+         {"advice", each.advice},
+         {"checked_by", each.checked_by == metrics::remedy_check::layout ? "layout" : "replay"},
+         {"freed_bytes", each.freed},
+         {"reserved_bytes", each.checked_by == metrics::remedy_check::replay ? json(each.reserved) : json(nullptr)},
+         {"where", place_json(each.where)},
+         {"block", id_or_null(each.block)}});
+  return {{"event", id_or_null(metrics.event)},
+          {"time_ns", metrics.time},
+          {"process", id_or_null(metrics.process)},
+          {"device", id_or_null(metrics.device)},
+          {"layer", name_of(metrics.layer)},
+          {"kind", name_of(metrics.kind)},
+          {"call", std::string(subject.tables.text(metrics.call))},
+          {"where", place_json(of.where)},
+          {"asked_bytes", metrics.asked},
+          {"needed_bytes", metrics.needed},
+          {"missing_bytes", metrics.missing},
+          {"limit", limit_json(metrics.limit)},
+          {"limit_from_bytes", count_or_null(metrics.limit_from)},
+          {"limit_to_bytes", count_or_null(metrics.limit_to)},
+          {"device_bytes", count_or_null(metrics.device_bytes)},
+          {"device_free_bytes", metrics.device_free_known ? json(metrics.device_free) : json(nullptr)},
+          {"others_bytes", count_or_null(metrics.others)},
+          {"used_bytes", metrics.used},
+          {"reserved_bytes", metrics.reserved},
+          {"segments", metrics.segments},
+          {"largest_hole_bytes", metrics.largest_hole},
+          {"seen_from_ns", time_or_null(metrics.seen_from)},
+          {"categories", list_json(of.categories)},
+          {"lines", list_json(of.lines)},
+          {"modules", list_json(of.modules, true)},
+          {"unused", metrics.uses_known ? list_json(of.unused) : json(nullptr)},
+          {"grown", metrics.compared == trace::unknown_time ? json(nullptr) : list_json(of.grown)},
+          {"compared_ns", time_or_null(metrics.compared)},
+          {"pins", list_json(of.pins)},
+          {"verdict", of.verdict},
+          {"only_together", metrics.only_together},
+          {"changes", std::move(changes)}};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,219 @@
+#include "app/cli/whatif/whatif_result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/text_table.hpp"
+#include "app/cli/whatif/recorded_requests.hpp"
+#include "core/base/format.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::uint64_t pid_of(trace::process_id process, const trace::tables& tables) {
+  const trace::process_row* row = tables.processes.find(process);
+  return row == nullptr ? 0 : row->pid;
+}
+
+/// Parses the policies. If `texts` is empty, so is the result, and the recording's default policies apply.
+result<std::vector<replay::policy>> policies_of(const std::vector<std::string>& texts) {
+  std::vector<replay::policy> all;
+  for (const std::string& text : texts) {
+    auto one = replay::parse_policy(text);
+    if (!one) return tl::unexpected(one.error());
+    all.push_back(std::move(*one));
+  }
+  return all;
+}
+
+/// Opens the recordings, and determines their batch sizes.
+result<std::vector<batch_source>> batch_sources(const whatif_wanted& wanted) {
+  std::vector<batch_source> all;
+  for (const std::string& file : wanted.files) {
+    auto opened = open_batch_source(batch_file_of(file), wanted.device);
+    if (!opened) return tl::unexpected(opened.error());
+    all.push_back(std::move(*opened));
+  }
+  if (const auto found = find_batches(all); !found) return tl::unexpected(found.error());
+  return all;
+}
+
+/// Limitations of the result, as lines of text.
+std::vector<std::string> notes_of(const whatif_result& of) {
+  std::vector<std::string> notes;
+  const auto note = [&](const replay::allocator_requests& about, const std::string& text) {
+    const trace::tables& tables = of.snapshot->tables();
+    notes.push_back(of.requests.size() == 1 ? text
+                                            : fmt::format("process {}, GPU {}: {}", pid_of(about.process, tables),
+                                                          ordinal_of(about.device, tables), text));
+  };
+  for (std::size_t i = 0; i < of.requests.size(); ++i) {
+    const auto& each = of.requests[i];
+    if (!each.recorded.segments_known) note(each, "no segments were recorded: all blocks are treated as one stream's");
+    if (each.recorded.empty_segments > 0)
+      note(each,
+           fmt::format("{} of {} had no blocks during the recording: their purpose is unknown, and "
+                       "the policies' metrics exclude them",
+                       format_some(each.recorded.empty_segments, "segment"), format_bytes(each.recorded.empty_bytes)));
+    if (each.recorded.mapped) note(each, "recorded under expandable_segments: block sizes are used as requested sizes");
+    const auto asks_for = [&](replay::policy::emptying what) {
+      return std::any_of(of.results.begin(), of.results.end(),
+                         [&](const replay::policy_result& result) { return result.by.empties == what; });
+    };
+    if (each.step_begins.empty() && asks_for(replay::policy::emptying::each_step))
+      note(each, "no steps are known: empty_cache:step has no effect");
+    if (each.failures.empty() && asks_for(replay::policy::emptying::failure))
+      note(each, "no allocation failed: empty_cache:failure has no effect");
+    if (each.limit_inferred)
+      note(each, fmt::format("the cache was emptied near a limit of about {}", format_bytes(each.limit)));
+    const auto& error = of.errors[i];
+    if (!error || error->exact()) continue;
+    note(each, fmt::format("the native model differs from the recording: peak {}{}, segments {:+}, driver calls {:+}",
+                           error->peak_reserved < 0 ? "-" : "+",
+                           format_bytes(static_cast<double>(std::abs(error->peak_reserved))), error->segments,
+                           error->driver_calls));
+  }
+  return notes;
+}
+
+void put(const replay::replay_metrics& metrics, json& into) {
+  into["peak_reserved_bytes"] = metrics.peak_reserved;
+  into["peak_allocated_bytes"] = metrics.peak_allocated;
+  into["segments"] = metrics.segments;
+  into["driver_calls"] = metrics.driver_calls;
+  into["largest_hole_bytes"] = metrics.largest_hole;
+  into["retries"] = metrics.retries;
+  into["failures"] = metrics.failures;
+  into["reserved_at_failure_bytes"] = metrics.at_failure > 0 ? json(metrics.at_failure) : json(nullptr);
+}
+
+json error_json(const std::optional<replay::native_error>& error) {
+  if (!error) return nullptr;
+  return {{"peak_reserved_bytes", error->peak_reserved},
+          {"segments", error->segments},
+          {"driver_calls", error->driver_calls}};
+}
+
+/// The sum of the errors of all allocators; null if none of them is comparable.
+std::optional<replay::native_error> summed(const std::vector<std::optional<replay::native_error>>& errors) {
+  std::optional<replay::native_error> sum;
+  for (const auto& each : errors) {
+    if (!each) continue;
+    if (!sum) sum.emplace();
+    sum->peak_reserved += each->peak_reserved;
+    sum->segments += each->segments;
+    sum->driver_calls += each->driver_calls;
+  }
+  return sum;
+}
+
+}  // namespace
+
+result<whatif_result> result_whatif(const whatif_wanted& wanted) {
+  const auto policies = policies_of(wanted.policies);
+  if (!policies) return tl::unexpected(policies.error());
+  if (wanted.batch.empty() && wanted.files.size() > 1)
+    return fail(error_code::invalid_argument, "several recordings require --batch", wanted.files[1]);
+  if (wanted.batch.empty() && wanted.memory) return fail(error_code::invalid_argument, "requires --batch", "--memory");
+  std::optional<double> factor;
+  if (!wanted.batch.empty()) {
+    const auto read = batch_factor(wanted.batch);
+    if (!read) return tl::unexpected(read.error());
+    factor = *read;
+  }
+  whatif_result made;
+  if (factor) {
+    auto sources = batch_sources(wanted);
+    if (!sources) return tl::unexpected(sources.error());
+    made.snapshot = sources->front().snapshot;
+    made.requests = sources->front().requests;
+    made.batch = result_batch(*sources, *factor, wanted.memory);
+  } else {
+    auto recorded = requests_recorded_in(wanted.files.front(), wanted.device);
+    if (!recorded) return tl::unexpected(recorded.error());
+    made.snapshot = std::move(recorded->snapshot);
+    made.requests = std::move(recorded->requests);
+  }
+  const auto& replayed = made.batch ? made.batch->requests : made.requests;
+  made.results = replay::replay_policies(replayed, policies->empty() ? replay::policies_for(replayed) : *policies);
+  if (made.batch) judge_batch(made.results, *made.batch);
+  for (const replay::allocator_requests& each : made.requests)
+    made.errors.push_back(replay::error_of(each, replay::replay_policy(each, {})));
+  return made;
+}
+
+nlohmann::ordered_json whatif_json(const whatif_result& of) {
+  const trace::tables& tables = of.snapshot->tables();
+  json all;
+  all["schema"] = 1;
+  all["policies"] = json::array();
+  for (std::size_t at = 0; at < of.results.size(); ++at) {
+    const replay::policy_result& each = of.results[at];
+    json one{{"policy", each.by.text}};
+    put(each.sum, one);
+    if (of.batch) one["fits"] = of.batch->fits[at] ? json(*of.batch->fits[at]) : json(nullptr);
+    one["devices"] = json::array();
+    for (std::size_t i = 0; i < each.metrics.size(); ++i) {
+      json part{{"process", pid_of(of.requests[i].process, tables)},
+                {"device", ordinal_of(of.requests[i].device, tables)}};
+      put(each.metrics[i], part);
+      one["devices"].push_back(std::move(part));
+    }
+    all["policies"].push_back(std::move(one));
+  }
+  all["recorded"] = json::array();
+  for (std::size_t i = 0; i < of.requests.size(); ++i) {
+    const auto& each = of.requests[i];
+    json one{{"process", pid_of(each.process, tables)}, {"device", ordinal_of(each.device, tables)}};
+    one["allocations"] = each.blocks;
+    one["arenas"] = each.arenas;
+    const bool known = each.recorded.segments_known;
+    one["peak_reserved_bytes"] = known ? json(each.recorded.peak_reserved) : json(nullptr);
+    one["segments"] = known ? json(each.recorded.peak_segments) : json(nullptr);
+    one["driver_calls"] = known ? json(each.recorded.driver_calls) : json(nullptr);
+    one["empty_segments"] = each.recorded.empty_segments;
+    one["empty_bytes"] = each.recorded.empty_bytes;
+    one["limit_bytes"] = each.limit != 0 ? json(each.limit) : json(nullptr);
+    one["native_error"] = error_json(of.errors[i]);
+    all["recorded"].push_back(std::move(one));
+  }
+  all["native_error"] = error_json(summed(of.errors));
+  all["notes"] = notes_of(of);
+  if (of.batch) all["batch"] = batch_json(*of.batch);
+  return all;
+}
+
+std::string whatif_text(const whatif_result& of) {
+  std::uint64_t recorded = 0;
+  for (const auto& each : of.requests) recorded += each.recorded.peak_reserved;
+  std::string text = fmt::format("Recorded: peak {} reserved\n\n", format_bytes(recorded));
+  if (of.batch) text += batch_text(*of.batch, of.results);
+  const bool failed = std::any_of(of.requests.begin(), of.requests.end(),
+                                  [](const replay::allocator_requests& each) { return !each.failures.empty(); });
+  text_table table(failed ? "lrrrrrr" : "lrrrrr");
+  std::vector<std::string> titles{"setting", "reserved", "allocated", "segments", "driver calls", "largest hole"};
+  if (failed) titles.emplace_back("reserved at failure");
+  table.row(std::move(titles));
+  for (std::size_t at = 0; at < of.results.size(); ++at) {
+    const replay::policy_result& each = of.results[at];
+    const bool fails = each.sum.failures > 0 || (of.batch && of.batch->fits[at] == false);
+    std::vector<std::string> row{each.by.text + (fails ? " (out of memory)" : ""),
+                                 format_bytes(each.sum.peak_reserved),
+                                 format_bytes(each.sum.peak_allocated),
+                                 format_count(each.sum.segments),
+                                 format_count(each.sum.driver_calls),
+                                 format_bytes(each.sum.largest_hole)};
+    if (failed) row.push_back(format_bytes(each.sum.at_failure));
+    table.row(std::move(row));
+  }
+  text += table.text(2);
+  const auto notes = notes_of(of);
+  if (!notes.empty()) text += "\n";
+  for (const std::string& note : notes) text += "Note: " + note + "\n";
+  return text;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,67 @@
+#include "app/demos/demo_run.hpp"
+
+#include <exception>
+#include <optional>
+#include <stdexcept>
+
+#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/runtime/recording.hpp"
+
+namespace sluice::demos {
+
+result<runtime::device_ref> choose_device(device_choice choice) {
+  if (choice == device_choice::cuda && !runtime::is_available()) {
+    return fail(error_code::unavailable, "no CUDA device: " + runtime::why_unavailable(), {}, "use --device sim");
+  }
+  if (choice == device_choice::simulated || !runtime::is_available()) {
+    // Make a new device for each run, so that every run starts at the same time and with the same addresses.
+    return runtime::device_ref(backend::make_simulated_device());
+  }
+  return runtime::devices().front();
+}
+
+result<demo_outcome> run_demo(const demo& what, const demo_options& options) {
+  const auto device = choose_device(options.device);
+  if (!device) return tl::unexpected(device.error());
+  const runtime::device_guard guard(*device);
+  demo_outcome outcome;
+  outcome.device = device->name();
+  backend::simulated_clock* clock = device->backend().clock();
+  try {
+    std::optional<runtime::recording> recording;
+    if (!options.output.empty()) recording.emplace(options.output, *device);
+    if (clock && options.wall_seconds > 0) clock->pace(options.wall_seconds / what.simulated_seconds);
+    // If a stop is requested, the demo must not wait for the paced device.
+    const std::stop_callback at_once(options.stop, [clock] {
+      if (clock) clock->stop_pacing();
+    });
+    context c(*device, options.stop, options.say);
+    const auto finish = [&] {
+      if (clock) clock->stop_pacing();
+      if (!recording) {
+        // A recorder outside this process records until the process exits, so leaked memory must exist until then.
+        static auto* const never_freed = new std::vector<runtime::buffer>;
+        for (runtime::buffer& memory : c.take_left_behind()) never_freed->push_back(std::move(memory));
+        return;
+      }
+      const auto summary = recording->finish();
+      outcome.file_bytes = summary.bytes;
+      outcome.lost_events = summary.lost;
+    };
+    try {
+      what.run(c);
+    } catch (...) {
+      finish();
+      throw;
+    }
+    finish();
+    outcome.stopped = options.stop.stop_requested();
+  } catch (const wrong_result& e) {
+    return fail(error_code::corrupt, e.what(), std::string(what.name));
+  } catch (const std::exception& e) {
+    return fail(error_code::io, e.what(), std::string(what.name));
+  }
+  return outcome;
+}
+
+}  // namespace sluice::demos

@@ -1,0 +1,73 @@
+#include "core/metrics/analyzers/one_rank.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace sluice::metrics {
+namespace {
+
+/// Decides which items belong to the kept rank, and which only to other ranks.
+class ownership {
+ public:
+  ownership(const report& of, const trace::tables& tables, trace::process_id kept) {
+    const auto owns = [&](trace::process_id process, trace::device_id device) {
+      if (device != trace::device_id::none) (process == kept ? devices_ : devices_of_others_).insert(device);
+    };
+    for (const rank_metrics& each : of.waste.ranks) {
+      if (each.process != kept) others_.insert(each.process);
+      owns(each.process, each.device);
+    }
+    for (const trace::context_row& each : tables.contexts.rows())
+      if (each.process == kept || others_.contains(each.process)) owns(each.process, each.device);
+  }
+
+  [[nodiscard]] bool is_of_others(trace::process_id process) const { return others_.contains(process); }
+  [[nodiscard]] bool is_of_others(trace::device_id device) const {
+    return devices_of_others_.contains(device) && !devices_.contains(device);
+  }
+  [[nodiscard]] std::vector<trace::device_id> devices() const { return {devices_.begin(), devices_.end()}; }
+
+ private:
+  std::set<trace::process_id> others_;
+  std::set<trace::device_id> devices_, devices_of_others_;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> rank_to_show(const report& of) {
+  const auto& ranks = of.waste.ranks;
+  if (ranks.size() <= max_ranks_in_full) return std::nullopt;
+  return std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.peak < b.peak; })
+      ->rank;
+}
+
+std::optional<one_rank> keep_rank(report& of, const trace::tables& tables, std::int64_t rank) {
+  const auto& ranks = of.waste.ranks;
+  const auto kept = std::find_if(ranks.begin(), ranks.end(), [&](const auto& each) { return each.rank == rank; });
+  if (kept == ranks.end()) return std::nullopt;
+  const ownership owned(of, tables, kept->process);
+  const auto keep_by = [&](auto& metrics, auto member) {
+    std::erase_if(metrics, [&](const auto& each) { return owned.is_of_others(each.*member); });
+  };
+  keep_by(of.processes, &process_metric::process);
+  keep_by(of.peaks, &memory_peak::device);
+  keep_by(of.unfreed, &unfreed_group::process);
+  keep_by(of.imports, &index::imported_memory::process);
+  keep_by(of.copying, &copying_lines::device);
+  keep_by(of.fragmentation, &fragmentation_metric::device);
+  keep_by(of.compositions, &peak_composition::device);
+  keep_by(of.steps, &step_summary::process);
+  keep_by(of.unused, &unused_memory::device);
+  keep_by(of.whole.memory, &memory_statistics::device);
+  keep_by(of.whole.untracked, &untracked_statistics::device);
+  keep_by(of.whole.transfers, &transfer_statistics::device);
+  keep_by(of.whole.devices, &device_activity::device);
+  keep_by(of.whole.threads, &thread_statistics::process);
+  std::erase_if(of.whole.pools, [&](const pool_statistics& each) {
+    const trace::pool_row* row = tables.pools.find(each.pool);
+    return row != nullptr && owned.is_of_others(row->device);
+  });
+  return one_rank{rank, owned.devices()};
+}
+
+}  // namespace sluice::metrics

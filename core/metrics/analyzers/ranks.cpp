@@ -1,0 +1,205 @@
+#include "core/metrics/analyzers/ranks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/base/format.hpp"
+#include "core/base/saturating.hpp"
+#include "core/index/event_store.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/metrics/findings/thresholds.hpp"
+#include "core/metrics/fragmentation.hpp"
+#include "core/metrics/range_statistics.hpp"
+
+namespace sluice::metrics {
+
+ranks_builder::ranks_builder(const metrics_scope& scope)
+    : scope_(scope), ranks_(ranks_of(scope.tables())), collectives_(ranks_.size()) {}
+
+ranks_builder::rank_by_process ranks_builder::ranks_of(const trace::tables& tables) {
+  rank_by_process made;
+  for (const trace::process_row& row : tables.processes.rows())
+    if (row.rank >= 0) made[row.id] = row.rank;
+  return made.size() < 2 ? rank_by_process{} : made;
+}
+
+void ranks_builder::add(const index::event_store& from, time_range run) {
+  const time_range here = common_of(scope_.range, run);
+  if (ranks_.empty() || here.length() <= 0) return;
+  add_memory(from.memory(), here);
+  add_work(from, here);
+}
+
+void ranks_builder::add_memory(const index::memory_use& memory, time_range here) {
+  struct change {
+    time_ns time = 0;
+    std::int64_t bytes = 0;
+  };
+  std::map<std::pair<trace::process_id, index::memory_key>, std::vector<change>> changes;
+  for (const index::block_record& block : memory.blocks()) {
+    if (!index::takes_device_memory(block) || !block.live_in(here) || !ranks_.contains(block.process)) continue;
+    std::vector<change>& of = changes[{block.process, index::key_of(block)}];
+    const std::int64_t bytes = index::signed_bytes(block);
+    of.push_back({std::max(block.born, here.begin), bytes});
+    if (block.freed() && block.died < here.end) of.push_back({block.died, -bytes});
+  }
+  for (auto& [whose, of] : changes) {
+    std::sort(of.begin(), of.end(), [](const change& a, const change& b) { return a.time < b.time; });
+    highest& most = all_[whose.first][whose.second];
+    std::int64_t live = 0;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      live = saturating_sum(live, of[i].bytes);
+      if ((i + 1 < of.size() && of[i + 1].time == of[i].time) || live <= most.bytes) continue;
+      most = {live, of[i].time};
+    }
+  }
+}
+
+ranks_builder::kernel_kind ranks_builder::kind_of(trace::string_id kernel) {
+  const auto [place, fresh] = kinds_.try_emplace(kernel, kernel_kind::computes);
+  if (!fresh) return place->second;
+  const std::string name = readable_name(scope_.tables().text(kernel));
+  if (!name.starts_with("nccl")) return place->second;
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  place->second = has("AllReduce")                           ? kernel_kind::reduces
+                  : has("AllGather") || has("ReduceScatter") ? kernel_kind::gathers
+                  : has("SendRecv")                          ? kernel_kind::sends
+                                                             : kernel_kind::communicates;
+  return place->second;
+}
+
+void ranks_builder::add_work(const index::event_store& from, time_range here) {
+  std::map<trace::string_id, std::vector<collective_part>> collectives;
+  for (const auto& [key, slices] : from.devices().streams()) {
+    if (!ranks_.contains(key.process)) continue;
+    work& of = works_[key.process];
+    slices.for_each(here.begin, here.end, [&, &key = key](const timeline::slice_item& each, std::uint16_t) {
+      if (static_cast<timeline::slice_kind>(each.kind) != timeline::slice_kind::kernel || each.end == latest_time)
+        return;
+      if (!here.holds(each.begin)) return;
+      const time_ns length = each.end - each.begin;
+      const kernel_kind kind = kind_of(each.name);
+      if (kind == kernel_kind::computes) {
+        saturating_add(of.computing, length);
+        saturating_add(of.kernels[each.name], length);
+        return;
+      }
+      ++of.collectives;
+      saturating_add(of.collective_time, length);
+      if (kind == kernel_kind::reduces) ++of.reductions;
+      if (kind == kernel_kind::gathers) ++of.gathers;
+      collectives[each.name].push_back({key.process, key.stream, {each.begin, each.end}});
+    });
+  }
+  const auto waited = [this](trace::process_id process, time_ns length) { add_wait(process, length); };
+  for (auto& [name, all] : collectives)
+    collectives_.add(name, kind_of(name) == kernel_kind::sends, std::move(all), here.end, waited);
+}
+
+void ranks_builder::add_wait(trace::process_id process, time_ns waited) {
+  waits_of_length& alike = works_[process].waited[std::bit_width(static_cast<std::uint64_t>(waited))];
+  ++alike.count;
+  saturating_add(alike.total, waited);
+}
+
+void ranks_builder::put_waiting(const waits& of, rank_metrics& into) {
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const std::uint64_t shorter = i > 0 ? of[i - 1].count : 0;
+    const std::uint64_t longer = i + 1 < of.size() ? of[i + 1].count : 0;
+    saturating_add(into.waiting, of[i].total);
+    if (shorter + of[i].count + longer < min_recurring) saturating_add(into.waiting_rarely, of[i].total);
+  }
+}
+
+void ranks_builder::find_peaks() {
+  collectives_.finish([this](trace::process_id process, time_ns length) { add_wait(process, length); });
+  for (const auto& [process, memories] : all_) {
+    const std::pair<const index::memory_key, highest>* best = nullptr;
+    for (const auto& each : memories) {
+      const bool higher = best == nullptr || each.first.layer > best->first.layer ||
+                          (each.first.layer == best->first.layer && each.second.bytes > best->second.bytes);
+      if (higher) best = &each;
+    }
+    if (best == nullptr || best->second.bytes <= 0) continue;
+    const auto& [key, most] = *best;
+    rank_metrics& made = peaks_.emplace_back();
+    made.process = process;
+    made.rank = ranks_.at(process);
+    std::tie(made.device, made.layer, made.kind) = std::tie(key.device, key.layer, key.kind);
+    made.peak = static_cast<std::uint64_t>(most.bytes);
+    made.peak_time = most.time;
+  }
+  std::sort(peaks_.begin(), peaks_.end(), [](const rank_metrics& a, const rank_metrics& b) { return a.rank < b.rank; });
+}
+
+std::vector<time_ns> ranks_builder::moments() const {
+  std::vector<time_ns> times;
+  for (const rank_metrics& each : peaks_) times.push_back(each.peak_time);
+  return times;
+}
+
+void ranks_builder::revisit(const index::event_store& from, time_range run, const fragmentation_builder& segments) {
+  for (rank_metrics& rank : peaks_) {
+    if (!run.holds(rank.peak_time)) continue;
+    const index::memory_key key{rank.device, rank.layer, rank.kind};
+    const auto facts = from.tensors(*scope_.trace);
+    const std::span<const index::block_record> blocks = from.memory().blocks();
+    std::map<std::pair<trace::stack_id, index::category>, held_by_stack> held;
+    std::array<category_share, index::category_count> shares;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const index::block_record& block = blocks[i];
+      if (!index::takes_device_memory(block) || block.process != rank.process || index::key_of(block) != key ||
+          !block.live_at(rank.peak_time))
+        continue;
+      const index::block_category is = i < facts->categories.size() ? facts->categories[i] : index::block_category{};
+      held_by_stack& by = held[{block.stack, is.what}];
+      std::tie(by.stack, by.what) = std::tie(block.stack, is.what);
+      saturating_add(by.bytes, block.bytes);
+      ++by.blocks;
+      category_share& share = shares[static_cast<std::size_t>(is.what)];
+      share.what = is.what;
+      ++share.blocks;
+      saturating_add(share.bytes, block.bytes);
+      if (is.exact()) saturating_add(share.exact_bytes, block.bytes);
+    }
+    const auto by_bytes = [](const auto& a, const auto& b) { return a.bytes > b.bytes; };
+    for (const auto& [stack, by] : held) rank.held.push_back(by);
+    std::stable_sort(rank.held.begin(), rank.held.end(), by_bytes);
+    if (rank.held.size() > rank_metrics::limit) rank.held.resize(rank_metrics::limit);
+    for (const category_share& share : shares)
+      if (share.blocks > 0 && facts->use.contains(key)) rank.shares.push_back(share);
+    std::stable_sort(rank.shares.begin(), rank.shares.end(), by_bytes);
+    for (const segment_layout& each : segments.segments_at(key, rank.peak_time, from.memory()))
+      if (blocks[each.block].process == rank.process) saturating_add(rank.reserved, each.bytes);
+  }
+}
+
+std::vector<rank_metrics> ranks_builder::metrics(const std::vector<step_summary>& steps,
+                                                 const std::vector<untracked_statistics>& untracked) const {
+  std::vector<rank_metrics> made = peaks_;
+  for (rank_metrics& rank : made) {
+    for (const step_summary& of : steps)
+      if (of.process == rank.process) std::tie(rank.steps, rank.median_step) = std::tie(of.count, of.median_duration);
+    for (const untracked_statistics& of : untracked)
+      if (of.device == rank.device) rank.untracked = of.maximum;
+    const auto known = works_.find(rank.process);
+    if (known == works_.end()) continue;
+    const work& of = known->second;
+    std::tie(rank.computing, rank.collectives, rank.collective_time, rank.reductions, rank.gathers) =
+        std::tie(of.computing, of.collectives, of.collective_time, of.reductions, of.gathers);
+    put_waiting(of.waited, rank);
+    for (const auto& [name, total] : of.kernels) rank.kernels.push_back({name, total});
+    std::stable_sort(rank.kernels.begin(), rank.kernels.end(),
+                     [](const kernel_total& a, const kernel_total& b) { return a.total > b.total; });
+    if (rank.kernels.size() > rank_metrics::limit) rank.kernels.resize(rank_metrics::limit);
+  }
+  return made;
+}
+
+}  // namespace sluice::metrics

@@ -1,0 +1,314 @@
+#include "core/metrics/diff.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/base/cancel.hpp"
+#include "core/base/recorded_path.hpp"
+#include "core/index/event_store.hpp"
+#include "core/symbols/attribution.hpp"
+
+namespace sluice::metrics {
+namespace {
+
+using symbols::frame_cache;
+using symbols::frame_line;
+using trace::raw;
+
+/// Appends the text of a line to `key`, without the line number, and without the class of a Python function, because
+/// older recordings lack it.
+void append(std::string& key, const frame_line& line) {
+  if (!line.function.empty()) {
+    const bool python = line.kind == trace::frame_kind::python;
+    key.append(python ? symbols::simple_name(line.function) : line.function)
+        .append("@")
+        .append(file_name(line.file.empty() ? line.module : line.file));
+  } else {
+    key.append(file_name(line.module.empty() ? line.file : line.module))
+        .append("+")
+        .append(std::to_string(line.address != 0 ? line.address : line.line));
+  }
+  key.push_back('\n');
+}
+
+/// One side of the comparison, with the names of its stacks.
+class side {
+ public:
+  side(const diff_side& of, frame_cache& book) : of_(of), book_(book) {}
+
+  [[nodiscard]] const compared_metrics& metrics() const { return of_.metrics; }
+
+  struct named_stack {
+    std::string key;  ///< The text of the stack's functions and files.
+    std::vector<frame_line> lines;
+    /// Index in `lines` of the program line to which the stack is attributed; past the end if there is no such line.
+    std::size_t chosen = 0;
+    std::string function;  ///< The function of that line.
+  };
+  /// The returned reference stays valid as long as this object.
+  const named_stack& stack(trace::stack_id id) {
+    const auto [at, fresh] = stacks_.try_emplace(raw(id));
+    if (!fresh || id == trace::stack_id::none) return at->second;
+    at->second.lines = book_.stack(id, of_.tables, frame_cache::lookup::at_once);
+    std::vector<const frame_line*> pointers;
+    for (const frame_line& line : at->second.lines) {
+      append(at->second.key, line);
+      pointers.push_back(&line);
+    }
+    at->second.chosen = symbols::line_to_name(pointers);
+    if (at->second.chosen < pointers.size()) at->second.function = text_to_match(*pointers[at->second.chosen]);
+    return at->second;
+  }
+
+ private:
+  const diff_side& of_;
+  frame_cache& book_;
+  std::unordered_map<std::uint64_t, named_stack> stacks_;
+};
+
+std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables) {
+  const trace::device_row* row = tables.devices.find(device);
+  return row == nullptr ? -1 : row->ordinal;
+}
+
+/// Returns the devices of a side that have any metric, by number.
+std::vector<trace::device_id> used_devices(const diff_side& of) {
+  std::set<std::pair<std::int64_t, trace::device_id>> used;
+  const auto use = [&](trace::device_id device) {
+    if (device != trace::device_id::none) used.emplace(ordinal_of(device, of.tables), device);
+  };
+  for (const compared_memory& each : of.metrics.memory)
+    if (each.metrics.maximum > 0) use(each.metrics.device);
+  for (const compared_transfers& each : of.metrics.transfers)
+    if (each.metrics.count > 0) use(each.metrics.device);
+  std::vector<trace::device_id> all;
+  for (const auto& [ordinal, device] : used) all.push_back(device);
+  return all;
+}
+
+/// Matches the devices of both sides.
+class device_matcher {
+ public:
+  device_matcher(const diff_side& before, const diff_side& after, device_match how)
+      : tables_{&before.tables, &after.tables} {
+    const std::vector<trace::device_id> used[] = {used_devices(before), used_devices(after)};
+    if (how == device_match::by_ordinal || used[0].size() != used[1].size()) return;
+    for (std::size_t i = 0; i < used[0].size(); ++i) {
+      const matched_device both{ordinal_of(used[0][i], before.tables), ordinal_of(used[1][i], after.tables)};
+      known_[0].emplace(used[0][i], both);
+      known_[1].emplace(used[1][i], both);
+    }
+  }
+
+  [[nodiscard]] matched_device of(trace::device_id device, bool is_after) const {
+    const std::size_t side = is_after ? 1 : 0;
+    if (const auto known = known_[side].find(device); known != known_[side].end()) return known->second;
+    const std::int64_t ordinal = ordinal_of(device, *tables_[side]);
+    return {ordinal, ordinal};
+  }
+
+ private:
+  const trace::tables* tables_[2];
+  std::map<trace::device_id, matched_device> known_[2];
+};
+
+/// Determines by how many lines the code of each function moved between the recordings: the smallest distance that
+/// makes most of the function's lines match.
+class line_moves {
+ public:
+  void add(const std::string& function, std::uint64_t line, bool is_after) {
+    if (line == 0) return;
+    lines& of = functions_[function];
+    (is_after ? of.after : of.before).insert(line);
+  }
+  /// Computes the moves of the added lines. O(lines before * lines after) per function, at most `max_pairs`.
+  void find() {
+    for (auto& [function, of] : functions_) of.move = move_of(of);
+  }
+  /// Maps a line number in `before` to one in `after`.
+  [[nodiscard]] std::uint64_t moved(const std::string& function, std::uint64_t line) const {
+    const auto found = functions_.find(function);
+    return found == functions_.end() || line == 0 ? line : line + static_cast<std::uint64_t>(found->second.move);
+  }
+
+ private:
+  /// Reached by a function with a thousand lines that all allocate.
+  static constexpr std::size_t max_pairs = 1'000'000;
+  struct lines {
+    std::set<std::uint64_t> before, after;
+    std::int64_t move = 0;
+  };
+  static std::int64_t move_of(const lines& of) {
+    if (of.before.size() > max_pairs / std::max<std::size_t>(of.after.size(), 1)) return 0;
+    std::map<std::int64_t, std::size_t> meet;
+    for (const std::uint64_t a : of.before)
+      for (const std::uint64_t b : of.after) ++meet[static_cast<std::int64_t>(b - a)];
+    const auto distance = [](std::int64_t move) {
+      return move < 0 ? 0 - static_cast<std::uint64_t>(move) : static_cast<std::uint64_t>(move);
+    };
+    const auto best = std::max_element(meet.begin(), meet.end(), [&](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second < b.second : distance(a.first) > distance(b.first);
+    });
+    return best == meet.end() ? 0 : best->first;
+  }
+
+  std::map<std::string, lines> functions_;
+};
+
+class stack_table {
+ public:
+  void add(side& of, const stack_use& use, bool is_after) {
+    for (const stack_share& share : use.shares) {
+      const side::named_stack& named = of.stack(share.stack);
+      entries_.push_back({&named, share, is_after});
+      if (named.chosen < named.lines.size()) moves_.add(named.function, named.lines[named.chosen].line, is_after);
+    }
+  }
+
+  /// Returns the changes, largest difference first, for everything that was added.
+  std::vector<stack_change> take() {
+    moves_.find();
+    std::map<std::pair<std::string_view, std::uint64_t>, std::size_t> places;
+    std::vector<stack_change> changes;
+    for (const entry& each : entries_) {
+      const side::named_stack& named = *each.named;
+      const frame_line line = named.chosen < named.lines.size() ? named.lines[named.chosen] : frame_line{};
+      const std::uint64_t number = each.is_after ? line.line : moves_.moved(named.function, line.line);
+      const auto [at, fresh] = places.try_emplace({named.key, number}, changes.size());
+      if (fresh) changes.emplace_back();
+      stack_change& change = changes[at->second];
+      if (fresh || each.is_after) {
+        change.line = line;
+        change.stack = named.lines;
+      }
+      change.line_after = number;
+      (each.is_after ? change.after : change.before).add(each.share.metrics);
+      (each.is_after ? change.stacks_after : change.stacks_before).push_back(each.share.stack);
+    }
+    const auto weight = [](const stack_change& c) {
+      return c.before.bytes > c.after.bytes ? c.before.bytes - c.after.bytes : c.after.bytes - c.before.bytes;
+    };
+    std::stable_sort(changes.begin(), changes.end(),
+                     [&](const stack_change& a, const stack_change& b) { return weight(a) > weight(b); });
+    return changes;
+  }
+
+ private:
+  struct entry {
+    const side::named_stack* named;
+    stack_share share;
+    bool is_after;
+  };
+  std::vector<entry> entries_;
+  line_moves moves_;
+};
+
+/// Devices without an ordinal, or with equal ordinals in a merged recording, are matched in order: the last number of a
+/// key counts them.
+using memory_place = std::tuple<std::int64_t, std::int64_t, trace::layer, trace::memory_kind, int>;
+using transfer_place = std::tuple<std::int64_t, std::int64_t, trace::direction, int>;
+
+void add_memory(side& of, bool is_after, const device_matcher& devices, std::map<memory_place, memory_change>& into,
+                std::map<memory_place, std::pair<stack_table, stack_table>>& stacks) {
+  std::map<memory_place, int> seen;
+  for (const compared_memory& memory : of.metrics().memory) {
+    const memory_statistics& metrics = memory.metrics;
+    const matched_device device = devices.of(metrics.device, is_after);
+    memory_place key(device.before, device.after, metrics.layer, metrics.kind, 0);
+    std::get<4>(key) = seen[key]++;
+    memory_change& change = into[key];
+    change.device = device;
+    change.layer = metrics.layer;
+    change.kind = metrics.kind;
+    (is_after ? change.after : change.before) = metrics;
+    stacks[key].first.add(of, memory.at_peak, is_after);
+    stacks[key].second.add(of, memory.allocated, is_after);
+  }
+}
+
+void add_transfers(side& of, bool is_after, const device_matcher& devices,
+                   std::map<transfer_place, transfer_change>& into, std::map<transfer_place, stack_table>& stacks) {
+  std::map<transfer_place, int> seen;
+  for (const compared_transfers& transfers : of.metrics().transfers) {
+    const transfer_statistics& metrics = transfers.metrics;
+    const matched_device device = devices.of(metrics.device, is_after);
+    transfer_place key(device.before, device.after, metrics.direction, 0);
+    std::get<3>(key) = seen[key]++;
+    transfer_change& change = into[key];
+    change.device = device;
+    change.direction = metrics.direction;
+    (is_after ? change.after : change.before) = metrics;
+    stacks[key].add(of, transfers.sites, is_after);
+  }
+}
+
+}  // namespace
+
+std::string text_to_match(const symbols::frame_line& line) {
+  std::string key;
+  append(key, line);
+  return key;
+}
+
+std::string percent_of_change(double before, double after) {
+  constexpr double most = 100;
+  if (before <= 0 || after > most * before) return {};
+  return fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
+}
+
+compared_metrics metrics_of_device(const compared_metrics& all, trace::device_id device) {
+  compared_metrics made;
+  std::copy_if(all.memory.begin(), all.memory.end(), std::back_inserter(made.memory),
+               [=](const compared_memory& each) { return each.metrics.device == device; });
+  std::copy_if(all.transfers.begin(), all.transfers.end(), std::back_inserter(made.transfers),
+               [=](const compared_transfers& each) { return each.metrics.device == device; });
+  return made;
+}
+
+compared_metrics metrics_to_compare(const index::event_store& from, const trace::tables& tables, time_range range) {
+  const range_statistics all = measure(from, tables, range);
+  compared_metrics made;
+  for (const memory_statistics& metrics : all.memory) {
+    const block_filter filter{metrics.layer, metrics.device, metrics.kind};
+    made.memory.push_back({metrics, live_stacks(from.memory(), filter, metrics.maximum_time, never_cancelled),
+                           allocating_stacks(from.memory(), filter, range, never_cancelled)});
+  }
+  for (const transfer_statistics& metrics : all.transfers)
+    made.transfers.push_back(
+        {metrics, copying_stacks(from, {metrics.device, metrics.direction}, range, never_cancelled)});
+  return made;
+}
+
+difference compare(const diff_side& before, frame_cache& names_before, const diff_side& after, frame_cache& names_after,
+                   device_match how) {
+  side sides[] = {side(before, names_before), side(after, names_after)};
+  const device_matcher devices(before, after, how);
+  std::map<memory_place, memory_change> memory;
+  std::map<memory_place, std::pair<stack_table, stack_table>> memory_stacks;
+  std::map<transfer_place, transfer_change> transfers;
+  std::map<transfer_place, stack_table> transfer_stacks;
+  for (const bool is_after : {false, true}) {
+    add_memory(sides[is_after ? 1 : 0], is_after, devices, memory, memory_stacks);
+    add_transfers(sides[is_after ? 1 : 0], is_after, devices, transfers, transfer_stacks);
+  }
+  difference found;
+  for (auto& [key, change] : memory) {
+    change.at_peak = memory_stacks[key].first.take();
+    change.allocated = memory_stacks[key].second.take();
+    found.memory.push_back(std::move(change));
+  }
+  for (auto& [key, change] : transfers) {
+    change.sites = transfer_stacks[key].take();
+    found.transfers.push_back(std::move(change));
+  }
+  return found;
+}
+
+}  // namespace sluice::metrics

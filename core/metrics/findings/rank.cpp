@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/metrics/findings/thresholds.hpp"
+
+namespace sluice::metrics {
+namespace {
+
+using trace::severity;
+
+bool is_worth_a_warning(const finding& of) {
+  if (of.saves.basis == saving_basis::none || of.only_note) return false;
+  return of.saves.share >= (of.saves.time > 0 ? warned_time_share : warned_memory_share);
+}
+
+}  // namespace
+
+std::string saving_in_words(const saving& of) {
+  if (of.basis == saving_basis::none || of.share <= 0) return {};
+  const std::string share = format_share(of.share);
+  const std::string_view how = of.basis == saving_basis::modelled ? ", estimated" : "";
+  if (of.time > 0) return fmt::format("Saves up to {} ({} of the active time{}).", format_time(of.time), share, how);
+  if (of.peak_bytes > 0)
+    return fmt::format("Saves up to {} of the peak ({}{}).", format_bytes(of.peak_bytes), share, how);
+  if (of.reserved_bytes > 0 && of.bytes_error > 0)
+    return fmt::format("Saves {} to {} of reserved memory ({}, by a replay of the requests).",
+                       format_bytes(of.reserved_bytes - std::min(of.bytes_error, of.reserved_bytes)),
+                       format_bytes(of.reserved_bytes + of.bytes_error), share);
+  if (of.reserved_bytes > 0)
+    return fmt::format("Saves up to {} of reserved memory ({}{}).", format_bytes(of.reserved_bytes), share, how);
+  return {};
+}
+
+void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
+  std::vector<finding> joined;
+  std::map<std::tuple<finding_kind, std::string, std::string>, std::vector<std::size_t>> alike;
+  for (finding& each : findings) {
+    if (each.devices.empty()) {
+      joined.push_back(std::move(each));
+      continue;
+    }
+    const trace::device_id device = each.devices.front();
+    std::vector<std::size_t>& before = alike[{each.kind, text_of(each.where), each.advice}];
+    const auto same = std::find_if(before.begin(), before.end(), [&](std::size_t i) {
+      const auto& reported = joined[i].devices;
+      return std::find(reported.begin(), reported.end(), device) == reported.end();
+    });
+    if (same == before.end()) {
+      before.push_back(joined.size());
+      joined.push_back(std::move(each));
+      continue;
+    }
+    finding& kept = joined[*same];
+    std::vector<trace::device_id> devices = std::move(kept.devices);
+    if (each.saves.share > kept.saves.share) {
+      kept = std::move(each);
+      devices.insert(devices.begin(), device);
+    } else {
+      devices.push_back(device);
+    }
+    kept.devices = std::move(devices);
+  }
+  for (finding& each : joined) {
+    if (each.devices.size() < 2) continue;
+    constexpr std::size_t named = 3;
+    const std::size_t others = each.devices.size() - 1;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i <= std::min(others, named); ++i)
+      names.push_back(index::short_label(each.devices[i], tables));
+    // Each process may use the same number for another GPU.
+    const bool distinct = std::set(names.begin(), names.end()).size() == names.size();
+    names.erase(names.begin());
+    each.text += others > named || !distinct
+                     ? fmt::format(" The same on {} other {}.", others, others == 1 ? "GPU" : "GPUs")
+                     : fmt::format(" The same on {}.", fmt::join(names, ", "));
+  }
+  findings = std::move(joined);
+}
+
+void rank(std::vector<finding>& findings) {
+  for (finding& each : findings) {
+    // Some findings, such as leaks, whose cost is unbounded, were added as warnings.
+    if (each.severity != severity::error && is_worth_a_warning(each)) each.severity = severity::warning;
+  }
+  // Growing memory will cost more in the future than it has cost so far.
+  const auto always = [](const finding& each) {
+    return each.severity != severity::info &&
+           (each.saves.basis == saving_basis::none || each.kind == finding_kind::memory_grows);
+  };
+  std::stable_sort(findings.begin(), findings.end(), [&](const finding& a, const finding& b) {
+    return std::tuple(a.severity, always(a), a.saves.share) > std::tuple(b.severity, always(b), b.saves.share);
+  });
+  std::size_t warnings = 0;
+  for (finding& each : findings)
+    if (each.severity == severity::warning && !always(each) && ++warnings > max_warnings)
+      each.severity = severity::info;
+}
+
+}  // namespace sluice::metrics

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/format.hpp"
+#include "core/metrics/findings/finder.hpp"
+#include "core/metrics/findings/thresholds.hpp"
+
+/// Findings about intervals in which a device was idle, and what the host did meanwhile.
+namespace sluice::metrics {
+namespace {
+
+struct gaps {
+  std::uint64_t count = 0;
+  time_ns total = 0;
+  time_ns saved = 0;
+  std::uint64_t spread = 0;
+  const gap_group* longest = nullptr;
+
+  explicit gaps(const std::vector<const gap_group*>& groups) {
+    for (const gap_group* each : groups) {
+      count += each->count;
+      total += each->total;
+      saved += each->saved;
+      spread = std::max(spread, each->spread);
+      if (longest == nullptr || each->longest > longest->longest) longest = each;
+    }
+  }
+};
+
+std::string_view advice_for(gap_cause cause, const std::string& maker) {
+  switch (cause) {
+    case gap_cause::wait:
+    case gap_cause::blocking_copy:
+      if (maker == "PyTorch")
+        return "Read results less often: keep losses on the GPU (loss.detach()) and call .item() every N steps; avoid "
+               "torch.cuda.synchronize(), .cpu() and Python conditions on GPU values in the loop.";
+      if (maker == "CuPy") return "Read results less often: no float(), .get() or synchronize() in the loop.";
+      if (maker == "JAX")
+        return "Read results less often: no float(), np.asarray() or block_until_ready() in the loop.";
+      return "Wait less often, or on CUDA events, so that the host can launch work ahead.";
+    case gap_cause::allocation:
+    case gap_cause::release:
+      return "Allocate before the loop, or from a pool (cudaMallocAsync), and free after the loop.";
+    case gap_cause::loading:
+      return "Compile, load or capture before the loop: use a warm-up pass, fixed shapes, a cache of compiled code.";
+    case gap_cause::file:
+      return "Read ahead on another thread, and write while the GPU works.";
+    case gap_cause::garbage:
+      return "Collect less often: gc.freeze() after setup, to exclude the objects created so far; or gc.disable() and "
+             "gc.collect() every N steps; and create fewer objects that refer to one another.";
+    case gap_cause::compilation:
+      return "Compile before the loop, and find the causes of recompilation (TORCH_LOGS=recompiles): changing shapes "
+             "(mark_dynamic), changing Python values.";
+    case gap_cause::data:
+      return "Load ahead: more workers (num_workers), prefetch_factor, persistent_workers=True, less work per sample, "
+             "or transforms on the GPU.";
+    case gap_cause::lock:
+      return "See in the timeline what the other threads do in the gaps. Let the awaited thread work ahead (queue more "
+             "than one item), hold the lock for less time, or give each thread its own data.";
+    case gap_cause::gil:
+      return "Move the work of the other Python threads to processes (multiprocessing, DataLoader(num_workers=...)), "
+             "or to code that releases the GIL (NumPy, PyTorch).";
+    case gap_cause::host:
+      break;
+  }
+  return "See in the timeline what the host threads do in the gaps. Prepare data on other threads or "
+         "in other processes (PyTorch: DataLoader(num_workers=...)), and keep the host ahead of the GPU.";
+}
+
+finding_kind kind_of(gap_cause cause) {
+  if (cause == gap_cause::wait) return finding_kind::frequent_waits;
+  if (cause == gap_cause::blocking_copy || cause == gap_cause::release || cause == gap_cause::allocation)
+    return finding_kind::hidden_waits;
+  return finding_kind::idle_gaps;
+}
+
+/// `saved_by_all`: the saving of all lines with this cause. If that is enough for a warning, the finding of the line
+/// with the largest saving becomes a warning.
+void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& of,
+          time_ns saved_by_all) {
+  if (static_cast<double>(std::max(of.total, of.saved)) < reported_idle_share * in.working) return;
+  const std::string_view call = in.tables.text(of.longest->call);
+  const std::string where = text_of(place);
+  std::string text = fmt::format("{} was idle for {} ({} of the active time) in {}: {}", in.gpu(device),
+                                 format_time(of.total), format_share(in.active_share(static_cast<double>(of.total))),
+                                 format_some(of.count, "gap"), words_of(cause));
+  if (!call.empty()) text += fmt::format(" ({})", call);
+  if (!where.empty()) text += (of.longest->stack_is_next && call.empty() ? ", before " : ", at ") + where;
+  const std::string_view range = in.tables.text(of.longest->range);
+  text += fmt::format(
+      ". The longest took {}{}.", format_time(of.longest->longest),
+      range.empty() ? std::string() : fmt::format(", in the range \"{}\"", shortened(std::string(range), 60)));
+  const bool host = kind_of(cause) == finding_kind::idle_gaps;
+  if (!host && of.saved > of.total) text += " It also blocks the launch queue.";
+  finding& f = in.add(kind_of(cause), std::move(text), std::string(advice_for(cause, place.maker)));
+  f.saves = in.time(static_cast<double>(of.saved), host ? saving_basis::measured : saving_basis::modelled);
+  f.range = of.longest->longest_gap;
+  f.where = place;
+  // A single gap is due to startup, saving or a transition.
+  const bool recurs = of.count >= min_recurring && of.spread >= min_spread;
+  // Caching allocators stop allocating once they have enough, and do not free. Code that allocates in a loop also
+  // frees.
+  f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation;
+  if (!f.only_note && f.saves.share < warned_time_share && of.saved < saved_by_all &&
+      in.time(static_cast<double>(saved_by_all), saving_basis::modelled).share >= warned_time_share) {
+    f.severity = trace::severity::warning;
+    f.text += fmt::format(" Together with other lines of the same kind, the saving is {}.", format_time(saved_by_all));
+  }
+}
+
+/// True if another finding covers the line: driver allocations in a loop have their own finding.
+bool reported_before(const finder& in, gap_cause cause, const code_place& place) {
+  return (cause == gap_cause::allocation || cause == gap_cause::release) &&
+         in.has(finding_kind::driver_allocations, place);
+}
+
+}  // namespace
+
+void find_waits(finder& in) {
+  bool any = false;
+  for (const device_activity& device : in.of.whole.devices) {
+    in.device = device.device;
+    for (std::size_t i = 0; i < gap_cause_count; ++i) {
+      const auto cause = static_cast<gap_cause>(i);
+      std::vector<const gap_group*> groups;
+      for (const gap_group& each : in.of.waste.gaps)
+        if (each.device == device.device && each.cause == cause) groups.push_back(&each);
+      const auto lines = by_line(groups, in.places, [](const gap_group& each) { return each.total; });
+      constexpr std::size_t max_lines = 2;  ///< Per cause.
+      for (std::size_t line = 0; line < lines.size() && line < max_lines; ++line) {
+        if (reported_before(in, cause, lines[line].first)) continue;
+        const std::size_t before = in.found.size();
+        tell(in, cause, device.device, lines[line].first, gaps(lines[line].second), line == 0 ? gaps(groups).saved : 0);
+        any = any || in.found.size() > before;
+      }
+    }
+    // The GPU is not waiting before its first work and after its last: the program then imports or saves.
+    const double working = static_cast<double>(device.last - device.first);
+    if (any || device.kernels == 0 || working <= 0 || static_cast<double>(device.busy) >= 0.5 * working) continue;
+    finding& f = in.add(
+        finding_kind::idle_gaps,
+        fmt::format("{} was idle for {} of the time between its first and last work ({} of {}).", in.gpu(device.device),
+                    format_share(1 - static_cast<double>(device.busy) / working),
+                    format_time(device.last - device.first - device.busy), format_time(device.last - device.first)),
+        "See in the timeline what the host threads do in the gaps.");
+    f.range = {device.first, device.last};
+  }
+}
+
+}  // namespace sluice::metrics

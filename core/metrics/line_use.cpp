@@ -1,0 +1,132 @@
+#include "core/metrics/line_use.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/metrics/stack_tree.hpp"
+#include "core/trace/model/inferred_frames.hpp"
+
+namespace sluice::metrics {
+namespace {
+
+/// Groups stacks by the line to which they are attributed.
+class line_uses_builder {
+ public:
+  line_uses_builder(const trace::tables& tables, const naming& names)
+      : tables_(tables),
+        names_(tables, names),
+        by_(names.by),
+        who_(names.book, tables, names.lookup, names.provisional) {}
+
+  [[nodiscard]] attribution_choice choice_for(const stack_use& use) { return most_even(use, who_); }
+  /// Returns the grouping of memory: the requested one or, if none was requested, the best one for the main peak.
+  [[nodiscard]] symbols::attribution grouping(const attribution_choice& of_main_peak) const {
+    return by_.value_or(of_main_peak.by);
+  }
+  attributed_use attribute(const stack_use& use, const memory_peak& peak, symbols::attribution by);
+
+  template <class Heavier>
+  line_uses gather(const stack_use& use, Heavier&& heavier, symbols::attribution by = symbols::attribution::line) {
+    line_uses made;
+    std::map<symbols::line_id, group> groups;
+    for (const stack_share& share : use.shares) {
+      made.total.add(share.metrics);
+      if (!names_.knows(share.stack)) {
+        made.without.add(share.metrics);
+        continue;
+      }
+      group& of = groups[who_.of(share.stack, by)];
+      of.metrics.add(share.metrics);
+      if (is_inferred(share.stack)) of.inferred.add(share.metrics);
+      if (of.stack == trace::stack_id::none || heavier(share.metrics, of.heaviest)) {
+        of.stack = share.stack;
+        of.heaviest = share.metrics;
+      }
+    }
+    std::vector<std::pair<symbols::line_id, group>> sorted(groups.begin(), groups.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const auto& a, const auto& b) { return heavier(a.second.metrics, b.second.metrics); });
+    for (const auto& [line, of] : sorted) {
+      if (made.lines.size() == report::line_limit) {
+        made.other.add(of.metrics);
+        continue;
+      }
+      made.lines.push_back({names_.describe(line), of.metrics, of.inferred, of.heaviest, names_.stack(of.stack)});
+    }
+    return made;
+  }
+
+ private:
+  struct group {
+    stack_metrics metrics;
+    stack_metrics inferred;
+    trace::stack_id stack{};
+    stack_metrics heaviest;
+  };
+
+  [[nodiscard]] bool is_inferred(trace::stack_id stack) const {
+    std::size_t left = stack_tree::max_depth;  // Parents in a damaged file may form a cycle.
+    for (; stack != trace::stack_id::none && left > 0; --left) {
+      const trace::stack_row* row = tables_.stacks.find(stack);
+      if (row == nullptr) return false;
+      const trace::frame_row* frame = tables_.frames.find(row->frame);
+      if (frame != nullptr && tables_.text(frame->function).starts_with(trace::inferred_mark)) return true;
+      stack = row->parent;
+    }
+    return false;
+  }
+
+  const trace::tables& tables_;
+  line_namer names_;
+  const std::optional<symbols::attribution> by_;
+  symbols::attributor who_;
+};
+
+bool more_bytes(const stack_metrics& a, const stack_metrics& b) {
+  return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
+}
+
+attributed_use line_uses_builder::attribute(const stack_use& use, const memory_peak& peak, symbols::attribution by) {
+  attributed_use made;
+  made.choice = peak.asked_by.choice;
+  made.chosen_by_reader = by_.has_value();
+  made.by = by;
+  made.groups = made.by == symbols::attribution::line ? peak.lines : gather(use, more_bytes, made.by);
+  // If a framework owns the memory, its blocks have the framework's name, and their stacks no native frames.
+  const bool framework = peak.layer == trace::layer::framework && peak.holders.size() == 1;
+  const std::string_view name = framework ? tables_.text(peak.holders.front().name) : std::string_view{};
+  if (made.by == symbols::attribution::owner && !name.empty()) {
+    const symbols::frame_line unknown = names_.describe(who_.unknown(made.by));
+    for (line_use& use_of : made.groups.lines)
+      if (use_of.line == unknown) use_of.line.function = name;
+  }
+  return made;
+}
+
+bool more_waiting(const stack_metrics& a, const stack_metrics& b) {
+  return std::tuple(a.alone, a.busy, a.bytes) > std::tuple(b.alone, b.busy, b.bytes);
+}
+
+}  // namespace
+
+void put_lines(const report_metrics& metrics, const trace::tables& tables, const naming& names, report& into) {
+  line_uses_builder lines(tables, names);
+  for (std::size_t i = 0; i < metrics.held.size(); ++i) {
+    memory_peak& peak = into.peaks[i];
+    peak.lines = lines.gather(metrics.held[i], more_bytes);
+    peak.asked_by.choice = lines.choice_for(metrics.held[i]);
+  }
+  const memory_peak* main = main_peak(into);
+  into.grouping = lines.grouping(main == nullptr ? attribution_choice{} : main->asked_by.choice);
+  for (std::size_t i = 0; i < metrics.held.size(); ++i)
+    into.peaks[i].asked_by = lines.attribute(metrics.held[i], into.peaks[i], into.grouping);
+  for (std::size_t i = 0; i < metrics.copied.size(); ++i) {
+    const transfer_statistics& of = metrics.whole.transfers[i];
+    const stack_use& use = metrics.copied[i];
+    copying_lines copying{of.device, of.direction, use.kernels_known, lines.gather(use, more_waiting)};
+    if (!copying.uses.empty()) into.copying.push_back(std::move(copying));
+  }
+}
+
+}  // namespace sluice::metrics

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "core/metrics/report.hpp"
+
+namespace sluice::metrics {
+
+/// Resolves the stacks of `metrics` to places, and puts the metrics into words. Private to core/metrics. O(stacks).
+[[nodiscard]] out_of_memory_report name_out_of_memory(out_of_memory metrics, const trace::tables& tables,
+                                                      const naming& names);
+
+}  // namespace sluice::metrics

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/index/event_store.hpp"
+#include "core/index/memory/memory_use.hpp"
+#include "core/metrics/metrics_scope.hpp"
+#include "core/metrics/report.hpp"
+
+namespace sluice::metrics {
+
+/// Decides whether a block was allocated too late to be called a leak. If the block's process was killed, or the end of
+/// the process was not recorded, a block allocated in the last half second may not have been freed yet, or its free may
+/// be lost. Immutable.
+class cut_end {
+ public:
+  static constexpr time_ns uncertain = 500'000'000;
+  /// For an imported file, process ends are not recorded, so a block counts as too late only if the file is incomplete.
+  explicit cut_end(const trace::snapshot& of) : of_(of), from_(index::time_range_of(of).end - uncertain) {}
+
+  [[nodiscard]] bool hides(const index::block_record& block) const;
+
+ private:
+  const trace::snapshot& of_;
+  const time_ns from_;
+};
+
+/// True if the block counts as never freed: its process owns the memory and allocated it during the recording, and the
+/// block was certainly live when the recording ended.
+[[nodiscard]] bool is_unfreed(const index::block_record& block, const cut_end& cut);
+
+/// Collects the blocks that were allocated in a range and never freed, section by section. Private to core.
+class unfreed_builder {
+ public:
+  explicit unfreed_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
+
+  /// If `run`, the time range that `from` covers, is the last, adds the blocks that were never freed. O(blocks).
+  void add(const index::memory_use& from, time_range run);
+  /// Returns the groups, most bytes first. Call once, after the last `add`.
+  [[nodiscard]] std::vector<unfreed_group> take(const trace::tables& tables);
+
+ private:
+  struct gathered {
+    unfreed_group group;
+    std::vector<time_ns> births;  ///< Unsorted.
+  };
+  const metrics_scope& scope_;
+  std::map<std::tuple<trace::process_id, trace::layer, trace::memory_kind>, gathered> groups_;
+};
+
+}  // namespace sluice::metrics

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/base/format.hpp"
+#include "core/base/lower_case.hpp"
+#include "core/query/results/result_functions.hpp"
+
+/// Private to core/query.
+namespace sluice::query {
+
+/// Checks whether a text is contained in a block's name, in its address, or in a line or the module of its call stack.
+/// Checks each name and each stack only once.
+class text_filter {
+ public:
+  /// Objects that `from` refers to, except its index, must outlive this object.
+  text_filter(const std::string& wanted, const sources& from)
+      : wanted_(lower_case(wanted)),
+        may_be_address_(wanted_.find_first_not_of("0123456789abcdefx") == std::string::npos),
+        tables_(from.trace.tables()),
+        frames_(from.frames),
+        lookup_(from.lookup),
+        provisional_(&from.provisional),
+        who_(from.frames, tables_, from.lookup, &from.provisional) {}
+
+  bool takes(const index::block_record& block) {
+    if (wanted_.empty()) return true;
+    const auto [name, new_name] = names_.try_emplace(raw(block.name), false);
+    if (new_name) name->second = is_in(tables_.text(block.name));
+    if (name->second) return true;
+    if (may_be_address_ && format_address(block.address).find(wanted_) != std::string::npos) return true;
+    if (block.stack == trace::stack_id::none) return false;
+    const auto [stack, new_stack] = stacks_.try_emplace(raw(block.stack), false);
+    if (new_stack) stack->second = is_in_stack(block.stack);
+    return stack->second;
+  }
+
+  [[nodiscard]] bool takes_all() const { return wanted_.empty(); }
+
+ private:
+  [[nodiscard]] bool is_in(std::string_view text) const { return lower_case(text).find(wanted_) != std::string::npos; }
+
+  bool is_in_stack(trace::stack_id stack) {
+    for (const symbols::line_id line : frames_.lines_of_stack(stack, tables_, lookup_, provisional_))
+      if (is_in_line(line)) return true;
+    return is_in_line(who_.of(stack, symbols::attribution::module));
+  }
+
+  bool is_in_line(symbols::line_id line) {
+    const auto [place, fresh] = lines_.try_emplace(line, false);
+    if (fresh) place->second = is_in(symbols::place_and_name_of(frames_.line(line)));
+    return place->second;
+  }
+
+  std::string wanted_;
+  bool may_be_address_;  ///< The text consists only of characters that occur in addresses.
+  const trace::tables& tables_;
+  symbols::frame_cache& frames_;
+  const symbols::frame_cache::lookup lookup_;
+  bool* const provisional_;
+  symbols::attributor who_;
+  std::unordered_map<std::uint64_t, bool> names_;
+  std::unordered_map<std::uint64_t, bool> stacks_;
+  std::unordered_map<symbols::line_id, bool> lines_;
+};
+
+}  // namespace sluice::query

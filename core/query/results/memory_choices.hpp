@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/metrics/stack_use.hpp"
+#include "core/trace/model/model.hpp"
+#include "core/trace/model/tables.hpp"
+
+/// Selects the memory for a query about stacks. Only one layer is counted, because layers contain one another.
+namespace sluice::query {
+
+struct sources;
+
+/// Memory of one layer, device and kind, which has its own total.
+struct memory_choice {
+  trace::layer layer = trace::layer::driver;
+  trace::device_id device{};
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  std::uint64_t peak = 0;   ///< The peak over the whole recording, in bytes.
+  std::string label;        ///< "GPU 0, framework: device"
+  bool has_stacks = false;  ///< At least one of its blocks has a stack.
+};
+
+/// The requested memory. A member that is not set accepts any value.
+struct memory_wanted {
+  std::optional<trace::layer> layer;
+  std::optional<trace::device_id> device;
+  std::optional<trace::memory_kind> kind;
+};
+
+[[nodiscard]] memory_choice choice_of(const metrics::listed_memory& listed, const trace::tables& tables);
+/// Returns all memory of the recording, sorted by descending peak.
+[[nodiscard]] std::vector<memory_choice> list_choices(const sources& from);
+
+/// Returns the index in `all` of the requested memory. By default selects device memory, unless its peak is less than a
+/// hundredth of the host's; and among its layers the innermost one that has a good part of the largest layer's bytes:
+/// framework blocks show which line needs memory, driver blocks only where the framework ran out of it. `all` must be
+/// sorted by descending peak.
+[[nodiscard]] std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const memory_wanted& wanted);
+
+}  // namespace sluice::query

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/base/format.hpp"
+#include "core/query/engine/metric_source.hpp"
+#include "core/query/engine/section_result.hpp"
+#include "core/query/results/blocks.hpp"
+
+namespace sluice::query {
+
+namespace {
+
+class statistics_of_parts final : public section_result<metrics::range_statistics> {
+ public:
+  explicit statistics_of_parts(time_range range) : measured_(range) {}
+
+  result<void> add(const sources& from, time_range part) override {
+    measured_.add(from.index, part);
+    return {};
+  }
+  result<metrics::range_statistics> evaluate(const sources& from) override {
+    return measured_.metrics(from.trace.tables());
+  }
+
+ private:
+  metrics::range_measurer measured_;
+};
+
+}  // namespace
+
+section_result_for<statistics_query> gather(const statistics_query& query) {
+  return std::make_unique<statistics_of_parts>(query.range);
+}
+
+result<metrics::range_statistics> result_to(const statistics_query& query, const sources& from) {
+  return metrics::measure(from.index, from.trace.tables(), query.range);
+}
+
+result<metrics::report> result_to(const report_query&, const sources& from) {
+  return metrics::make_report(from.index, from.trace, std::nullopt, {from.frames, from.lookup, &from.provisional});
+}
+
+namespace {
+
+/// A time at which events were lost, whatever the source.
+struct loss {
+  time_ns time = 0;
+  std::uint64_t events = 0;
+  std::uint64_t memory_events = 0;
+};
+
+std::vector<message> messages_of(const trace::snapshot& trace, std::span<const std::string> warnings,
+                                 std::span<const index::recorded_message> messages, std::span<const loss> losses) {
+  using trace::severity;
+  std::vector<message> all;
+  const time_ns begin = index::time_range_of(trace).begin;
+  for (const std::string& warning : trace.warnings()) all.push_back({severity::warning, warning, begin});
+  for (const std::string& warning : warnings) all.push_back({severity::warning, warning, begin});
+  if (auto note = symbols::untrusted_note(trace)) all.push_back({severity::info, std::move(*note), 0});
+  const std::size_t of_file = all.size();
+  for (const index::recorded_message& m : messages)
+    all.push_back({m.severity, std::string(trace.tables().text(m.text)), m.time});
+  for (const loss& each : losses) {
+    std::string text = fmt::format("the recorder lost {}", format_some(each.events, "event"));
+    if (each.memory_events > 0) {
+      text += fmt::format(", {} of them allocations and frees: memory metrics are not exact after this",
+                          format_count(each.memory_events));
+    }
+    all.push_back({severity::warning, std::move(text), each.time});
+  }
+  std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(of_file), all.end(),
+                   [](const message& a, const message& b) { return a.time < b.time; });
+  return all;
+}
+
+}  // namespace
+
+result<std::vector<message>> result_to(const messages_query&, const sources& from) {
+  std::vector<loss> losses;
+  for (const trace::loss_event& row : from.index.memory().losses())
+    losses.push_back({bounded(row.time), row.events, row.memory_events});
+  return messages_of(from.trace, from.index.warnings(), from.index.messages(), losses);
+}
+
+// --- from stored metrics -----------------------------------------------------------------------------------------
+
+bool has_metrics_of(time_range range, const sources& from) {
+  const time_range asked = bounded(range), known = from.stored->metrics->span;
+  return asked == known || (from.trace.growing() && asked.begin == known.begin && asked.end >= known.end);
+}
+
+std::optional<result<metrics::range_statistics>> result_from_metrics(const statistics_query& query,
+                                                                     const sources& from) {
+  if (!has_metrics_of(query.range, from)) return {};
+  return from.stored->metrics->metrics.whole;
+}
+
+std::optional<result<metrics::report>> result_from_metrics(const report_query&, const sources& from) {
+  auto made =
+      metrics::make_report(from.stored->metrics->metrics, from.trace, {from.frames, from.lookup, &from.provisional});
+  made.span = from.stored->metrics->span;
+  return made;
+}
+
+std::optional<result<std::vector<message>>> result_from_metrics(const messages_query&, const sources& from) {
+  std::vector<loss> losses;
+  for (const summary::loss_span& span : from.stored->metrics->losses)
+    losses.push_back({span.begin, span.events, span.memory_events});
+  return messages_of(from.trace, from.stored->metrics->metrics.warnings, from.stored->metrics->metrics.messages,
+                     losses);
+}
+
+static_assert(summary::stored_metrics::block_limit >= block_table::first_rows);
+
+std::optional<result<block_table>> result_from_metrics(const blocks_query& query, const sources& from) {
+  const summary::stored_metrics& stored = *from.stored->metrics;
+  const bool unfiltered = has_metrics_of(query.range, from) && !query.only_unfreed && !query.only_unused &&
+                          !query.category && query.min_bytes == 0 && !query.device && !query.kind &&
+                          query.process == trace::process_id::none && !query.groups && query.filter.empty();
+  const bool biggest_first = query.sort == block_column::bytes && query.descending;
+  if (!unfiltered || !biggest_first) return {};
+  block_table table;
+  for (std::size_t i = 0; i < stored.blocks.size(); ++i) {
+    if (query.layer && *query.layer != static_cast<trace::layer>(i)) continue;
+    table.count += stored.blocks[i].count;
+    table.total_bytes += stored.blocks[i].bytes;
+  }
+  if (table.count > summary::stored_metrics::block_limit && query.rows > summary::stored_metrics::block_limit)
+    return {};
+  // The largest blocks of each layer are stored, so they include the largest of all layers.
+  const std::size_t most = std::min(query.rows, summary::stored_metrics::block_limit);
+  for (const block_row& row : stored.largest)
+    if (table.rows.size() < most && (!query.layer || row.layer == *query.layer)) table.rows.push_back(row);
+  if (!query.needs_uses())
+    for (block_row& row : table.rows) row.set_uses({});
+  table.uses_known = query.needs_uses() && stored.uses_known;
+  complete_rows(query, from, from.stored->facts ? from.stored->facts->steps.get() : nullptr, table);
+  return table;
+}
+
+}  // namespace sluice::query

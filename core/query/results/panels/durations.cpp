@@ -1,0 +1,256 @@
+#include "core/query/results/panels/durations.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "core/base/saturating.hpp"
+#include "core/query/results/panels/long_panels.hpp"
+
+namespace sluice::query {
+namespace {
+
+using trace::row_type;
+
+// --- scales ---------------------------------------------------------------------------------------------------------
+
+/// A logarithmic scale of integers with `cells` cells per doubling, a power of two. Small numbers have their own cells.
+template <std::size_t cells>
+struct log_scale {
+  static constexpr int exponent_of(std::uint64_t value) {
+    return std::max(0, static_cast<int>(std::bit_width(value)) - static_cast<int>(std::bit_width(cells)));
+  }
+  static constexpr std::size_t place_of(std::uint64_t value) {
+    const int exponent = exponent_of(value);
+    return cells * static_cast<std::size_t>(exponent) + static_cast<std::size_t>(value >> exponent);
+  }
+  static constexpr std::uint64_t begin_of(std::size_t place) {
+    if (place < cells * 2) return place;
+    const std::size_t exponent = place / cells - 1;
+    return (place % cells + cells) << exponent;
+  }
+};
+using bar_scale = log_scale<4>;
+using percentile_scale = log_scale<1024>;
+
+static_assert(bar_scale::place_of(7) == 7 && bar_scale::place_of(8) == 8 && bar_scale::place_of(9) == 8);
+static_assert(bar_scale::begin_of(8) == 8 && bar_scale::begin_of(9) == 10 && bar_scale::begin_of(12) == 16);
+static_assert(percentile_scale::begin_of(percentile_scale::place_of(123'456'789)) <= 123'456'789);
+
+// --- rows of each kind -----------------------------------------------------------------------------------------------
+
+template <class Row>
+inline constexpr bool has_name =
+    std::is_same_v<Row, trace::kernel_event> || std::is_same_v<Row, trace::api_call_event> ||
+    std::is_same_v<Row, trace::host_range_event>;
+template <class Row>
+inline constexpr bool has_direction = std::is_same_v<Row, trace::transfer_event>;
+
+template <class Row>
+constexpr trace::column_set<Row> wanted_columns() {
+  if constexpr (has_name<Row>) return trace::column_set<Row>::of(&Row::id, &Row::time, &Row::end, &Row::name);
+  if constexpr (has_direction<Row>) return trace::column_set<Row>::of(&Row::id, &Row::time, &Row::end, &Row::direction);
+  return trace::column_set<Row>::of(&Row::id, &Row::time, &Row::end);
+}
+
+/// Calls `use.operator()<Row>()` for the rows of `kind`. False for a kind without durations.
+template <class Use>
+bool with_row_of(row_type kind, Use&& use) {
+  switch (kind) {
+    case row_type::kernel:
+      return use.template operator()<trace::kernel_event>(), true;
+    case row_type::transfer:
+      return use.template operator()<trace::transfer_event>(), true;
+    case row_type::memset:
+      return use.template operator()<trace::memset_event>(), true;
+    case row_type::api_call:
+      return use.template operator()<trace::api_call_event>(), true;
+    case row_type::host_range:
+      return use.template operator()<trace::host_range_event>(), true;
+    case row_type::sync:
+      return use.template operator()<trace::sync_event>(), true;
+    case row_type::file_io:
+      return use.template operator()<trace::file_io_event>(), true;
+    default:
+      return false;
+  }
+}
+
+// --- the reader -----------------------------------------------------------------------------------------------------
+
+/// Reads one chunk after another.
+class duration_reader final : public long_result<duration_histogram> {
+ public:
+  duration_reader(const durations_query& query, const trace::snapshot& trace)
+      : query_(query), trace_(trace), fine_(percentile_scale::place_of(INT64_MAX) + 1) {
+    made_.range = bounded(query.range);
+    made_.kind = query.kind;
+    made_.name = query.name;
+    known_ = query.like == trace::event_id::none;
+  }
+
+  result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
+    for (;;) {
+      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
+      if (next_ >= trace_.chunks().size()) {
+        if (known_) return true;
+        return fail(error_code::not_found, "the event has no duration to compare", trace_.path());
+      }
+      const std::size_t chunk = next_++;
+      if (const auto read = known_ ? count(chunk) : look_for_event(chunk); !read) return tl::unexpected(read.error());
+      if (std::chrono::steady_clock::now() >= deadline) return false;
+    }
+  }
+
+  [[nodiscard]] float progress() const override {
+    const auto chunks = static_cast<float>(std::max<std::size_t>(trace_.chunks().size(), 1));
+    const float passed = static_cast<float>(next_) / chunks;
+    return query_.like == trace::event_id::none ? passed : known_ ? 0.5F + passed * 0.5F : passed * 0.5F;
+  }
+
+  result<duration_histogram> so_far(bool& /*provisional*/) override {
+    duration_histogram made = made_;
+    made.bars.clear();
+    if (made.count > 0)
+      for (std::size_t place = bar_scale::place_of(unsigned_of(made.shortest));
+           place <= bar_scale::place_of(unsigned_of(made.longest)); ++place) {
+        duration_bar bar = place < bars_.size() ? bars_[place] : duration_bar{};
+        bar.from = static_cast<time_ns>(bar_scale::begin_of(place));
+        bar.to = static_cast<time_ns>(bar_scale::begin_of(place + 1));
+        made.bars.push_back(bar);
+      }
+    made.median = quantile(50);
+    made.percentile99 = quantile(99);
+    made.next = after_ ? after_ : first_;
+    return made;
+  }
+
+ private:
+  static std::uint64_t unsigned_of(time_ns duration) { return static_cast<std::uint64_t>(duration); }
+
+  /// The lowest duration that `percent` of the events do not exceed.
+  [[nodiscard]] time_ns quantile(std::uint64_t percent) const {
+    const std::uint64_t rank = made_.count / 100 * percent + (made_.count % 100 * percent + 99) / 100;
+    std::uint64_t seen = 0;
+    for (std::size_t place = 0; place < fine_.size() && rank > 0; ++place) {
+      seen += fine_[place];
+      if (seen < rank) continue;
+      const std::uint64_t begin = percentile_scale::begin_of(place);
+      const std::uint64_t width = percentile_scale::begin_of(place + 1) - begin;
+      return std::clamp(static_cast<time_ns>(begin + width / 2), made_.shortest, made_.longest);
+    }
+    return 0;
+  }
+
+  result<void> look_for_event(std::size_t at) {
+    const trace::chunk_info& chunk = trace_.chunks()[at];
+    const bool may_hold =
+        chunk.highest_event == 0 || (chunk.lowest_event <= raw(query_.like) && raw(query_.like) <= chunk.highest_event);
+    if (!may_hold) return {};
+    result<void> read{};
+    with_row_of(chunk.type, [&]<class Row>() {
+      std::vector<Row> rows;
+      read = trace_.read_into<Row>(at, rows, wanted_columns<Row>());
+      if (!read) return;
+      const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.id == query_.like; });
+      if (row == rows.end()) return;
+      made_.kind = chunk.type;
+      if constexpr (has_name<Row>) made_.name = row->name;
+      if constexpr (has_direction<Row>) made_.direction = row->direction;
+      known_ = true;
+      next_ = 0;
+    });
+    return read;
+  }
+
+  result<void> count(std::size_t at) {
+    const trace::chunk_info& chunk = trace_.chunks()[at];
+    if (chunk.type != made_.kind || chunk.max_time < made_.range.begin || chunk.min_time >= made_.range.end) return {};
+    result<void> read{};
+    with_row_of(chunk.type, [&]<class Row>() { read = count_rows<Row>(at); });
+    return read;
+  }
+
+  template <class Row>
+  result<void> count_rows(std::size_t at) {
+    if constexpr (has_name<Row>) {
+      // Most chunks do not have the name, and are not read further.
+      if (made_.name != trace::string_id::none) {
+        if (auto got = trace_.read_column<Row>(at, &Row::name, names_); !got) return got;
+        if (std::find(names_.begin(), names_.end(), made_.name) == names_.end()) return {};
+      }
+    }
+    std::vector<Row> rows;
+    if (auto got = trace_.read_into<Row>(at, rows, wanted_columns<Row>()); !got) return got;
+    for (const Row& row : rows) {
+      if constexpr (has_name<Row>)
+        if (made_.name != trace::string_id::none && row.name != made_.name) continue;
+      if constexpr (has_direction<Row>)
+        if (made_.direction != trace::direction::unknown && row.direction != made_.direction) continue;
+      take(row.id, row.time, row.end);
+    }
+    return {};
+  }
+
+  void take(trace::event_id event, time_ns time, time_ns ends) {
+    const bool unfinished = ends == trace::unknown_time;
+    const time_ns begin = bounded(time);
+    const time_ns end = unfinished ? latest_time : std::max(begin, bounded(ends));
+    // Counts like `range_statistics`: events that overlap the range, and events of length 0 that start in it.
+    if (begin >= made_.range.end || (end <= made_.range.begin && begin < made_.range.begin)) return;
+    if (unfinished) {
+      ++made_.unfinished;
+      return;
+    }
+    const time_ns duration = end - begin;
+    made_.shortest = made_.count == 0 ? duration : std::min(made_.shortest, duration);
+    made_.longest = std::max(made_.longest, duration);
+    ++made_.count;
+    saturating_add(made_.total, duration);
+    ++fine_[percentile_scale::place_of(unsigned_of(duration))];
+    const std::size_t place = bar_scale::place_of(unsigned_of(duration));
+    if (place >= bars_.size()) bars_.resize(place + 1);
+    duration_bar& bar = bars_[place];
+    const bool leads =
+        bar.count++ == 0 || duration > bar.span.length() || (duration == bar.span.length() && event < bar.longest);
+    if (leads) {
+      bar.longest = event;
+      bar.span = {begin, end};
+    }
+    if (query_.step && duration >= query_.step->from && duration < query_.step->to) step_to({event, {begin, end}});
+  }
+
+  void step_to(const duration_step_to& candidate) {
+    const auto order = [](const duration_step_to& of) { return std::tuple(of.span.begin, of.event); };
+    const auto keep_earlier = [&](std::optional<duration_step_to>& best) {
+      if (!best || order(candidate) < order(*best)) best = candidate;
+    };
+    keep_earlier(first_);
+    if (order(candidate) > std::tuple(query_.step->after, query_.step->event)) keep_earlier(after_);
+  }
+
+  const durations_query query_;
+  const trace::snapshot& trace_;
+  bool known_ = false;  ///< The events to count are known; otherwise the given event has not been found yet.
+  std::size_t next_ = 0;
+  duration_histogram made_;
+  std::vector<duration_bar> bars_;   ///< By position in `bar_scale`.
+  std::vector<std::uint64_t> fine_;  ///< Counts, by position in `percentile_scale`.
+  std::vector<trace::string_id> names_;
+  std::optional<duration_step_to> first_, after_;
+};
+
+}  // namespace
+
+std::unique_ptr<long_result<duration_histogram>> start_long_panel(const durations_query& query, const sources& from) {
+  return std::make_unique<duration_reader>(query, from.trace);
+}
+
+result<duration_histogram> result_to(const durations_query& query, const sources& from) {
+  duration_reader all(query, from.trace);
+  if (const auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
+    return tl::unexpected(done.error());
+  return all.so_far(from.provisional);
+}
+
+}  // namespace sluice::query

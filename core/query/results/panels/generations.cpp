@@ -1,0 +1,86 @@
+#include "core/query/results/panels/generations.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/query/results/result_functions.hpp"
+
+namespace sluice::query {
+namespace {
+
+using index::block_record;
+
+/// The blocks of one generation, by the line that allocated them.
+struct gathered {
+  struct sums {
+    std::uint64_t bytes = 0;
+    std::uint64_t blocks = 0;
+    trace::block_id largest{};
+    std::uint64_t largest_bytes = 0;
+  };
+  std::unordered_map<symbols::line_id, sums> lines;
+};
+
+constexpr std::string_view without_stack = "no stack recorded";
+
+void put_groups(gathered&& of, symbols::frame_cache& names, generation& into) {
+  std::vector<std::pair<symbols::line_id, gathered::sums>> order(of.lines.begin(), of.lines.end());
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.second.bytes != b.second.bytes ? a.second.bytes > b.second.bytes : a.first < b.first;
+  });
+  for (const auto& [line, sums] : order) {
+    if (into.groups.size() == generation::group_limit) {
+      into.other_bytes += sums.bytes;
+      continue;
+    }
+    const symbols::frame_line about = names.line(line);
+    into.groups.push_back(
+        {symbols::name_of(about), symbols::place_of(about), sums.bytes, sums.blocks, sums.largest, sums.largest_bytes});
+  }
+}
+
+}  // namespace
+
+result<generation_list> result_to(const generations_query& query, const sources& from) {
+  generation_list made;
+  made.at = bounded(query.at);
+  made.choices = list_choices(from);
+  made.choice = choose(made.choices, {query.layer, query.device, query.kind});
+  std::vector<time_ns> marks;
+  for (const time_ns each : query.marks)
+    if (bounded(each) <= made.at) marks.push_back(bounded(each));
+  std::sort(marks.begin(), marks.end());
+  time_ns begin = all_time.begin;
+  for (const time_ns each : marks) {
+    made.generations.push_back({begin, each, 0, 0, {}, 0});
+    begin = each;
+  }
+  made.generations.push_back({begin, latest_time, 0, 0, {}, 0});
+  if (!made.choice) return made;
+  const memory_choice& chosen = made.choices[*made.choice];
+  const metrics::block_filter filter{chosen.layer, chosen.device, chosen.kind};
+  symbols::attributor who(from.frames, from.trace.tables(), from.lookup, &from.provisional);
+  const symbols::line_id nobody = from.frames.remark(without_stack);
+  std::vector<gathered> all(made.generations.size());
+  std::size_t seen = 0;
+  for (const block_record& block : from.index.memory().blocks()) {
+    if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+    if (!filter.takes(block) || !block.live_at(made.at)) continue;
+    const auto number =
+        static_cast<std::size_t>(std::upper_bound(marks.begin(), marks.end(), block.born) - marks.begin());
+    generation& of = made.generations[number];
+    of.bytes += block.bytes;
+    ++of.blocks;
+    const symbols::line_id line = block.stack == trace::stack_id::none ? nobody : who.of(block.stack, query.by);
+    gathered::sums& sums = all[number].lines[line];
+    sums.bytes += block.bytes;
+    ++sums.blocks;
+    if (sums.largest != trace::block_id::none && block.bytes <= sums.largest_bytes) continue;
+    sums.largest = block.id;
+    sums.largest_bytes = block.bytes;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) put_groups(std::move(all[i]), from.frames, made.generations[i]);
+  return made;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,88 @@
+#include "core/query/results/panels/idle_gaps.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "core/metrics/code_place.hpp"
+#include "core/query/engine/section_result.hpp"
+
+namespace sluice::query {
+namespace {
+
+std::vector<gap_line> lines_of(const std::vector<metrics::gap_group>& groups, metrics::code_places& places) {
+  std::vector<gap_line> made;
+  std::map<std::tuple<trace::device_id, metrics::gap_cause, std::string>, std::size_t> known;
+  for (const metrics::gap_group& each : groups) {
+    const metrics::code_place& of = places.of(each.stack);
+    std::string place = text_of(of);
+    const auto [at, fresh] = known.try_emplace({each.device, each.cause, place}, made.size());
+    if (fresh) {
+      gap_line& line = made.emplace_back();
+      line.device = each.device;
+      line.cause = each.cause;
+      line.call = each.call;
+      line.place = std::move(place);
+      line.line = of.line;
+      line.stack_is_next = each.stack_is_next;
+    }
+    gap_line& line = made[at->second];
+    line.count += each.count;
+    line.total += each.total;
+    line.saved += each.saved;
+    if (each.longest <= line.longest) continue;
+    line.longest = each.longest;
+    line.longest_gap = each.longest_gap;
+    line.call = each.call;
+    line.range = each.range;
+    line.stack_is_next = each.stack_is_next;
+  }
+  std::stable_sort(made.begin(), made.end(), [](const gap_line& a, const gap_line& b) { return a.total > b.total; });
+  return made;
+}
+
+class gaps_of_parts final : public section_result<idle_gap_list> {
+ public:
+  explicit gaps_of_parts(time_range range) : scope_{nullptr, bounded(range)} {}
+
+  result<void> add(const sources& from, time_range part) override {
+    scope_.trace = &from.trace;
+    if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit);
+    gaps_->add(from.index, part);
+    return {};
+  }
+
+  result<idle_gap_list> evaluate(const sources& from) override {
+    idle_gap_list made;
+    made.range = scope_.range;
+    if (!gaps_) return made;
+    const metrics::naming names{from.frames, from.lookup, &from.provisional};
+    metrics::code_places places(from.trace.tables(), names);
+    made.lengths = gaps_->lengths();
+    for (const metrics::idle_gap& each : gaps_->longest()) {
+      const metrics::code_place& of = places.of(each.stack);
+      made.gaps.push_back({each, text_of(of), of.line});
+    }
+    made.lines = lines_of(gaps_->gaps(), places);
+    return made;
+  }
+
+ private:
+  metrics::metrics_scope scope_;
+  std::optional<metrics::idle_gaps_builder> gaps_;
+};
+
+}  // namespace
+
+section_result_for<idle_gaps_query> gather(const idle_gaps_query& query) {
+  return std::make_unique<gaps_of_parts>(query.range);
+}
+
+result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& from) {
+  gaps_of_parts all(query.range);
+  if (const auto added = all.add(from, bounded(query.range)); !added) return tl::unexpected(added.error());
+  return all.evaluate(from);
+}
+
+}  // namespace sluice::query

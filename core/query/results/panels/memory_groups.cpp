@@ -1,0 +1,289 @@
+#include "core/query/results/panels/memory_groups.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <unordered_map>
+
+#include "core/index/labels.hpp"
+#include "core/query/engine/section_result.hpp"
+#include "core/query/results/panels/block_groups.hpp"
+
+namespace sluice::query {
+namespace {
+
+using index::block_record;
+
+/// Adds up blocks in order of time. For each part of the range, keeps the changes since the previous part, at the time
+/// of the part's highest total: memory grows with the changes visible at this width, not with the blocks.
+class memory_sweep {
+ public:
+  explicit memory_sweep(const memory_groups_query& query)
+      : query_(query),
+        range_(bounded(query.range)),
+        parts_(std::clamp<std::uint32_t>(query.width, 1, widest_view)),
+        moments_(parts_, range_.begin),
+        totals_(parts_),
+        changes_(parts_) {}
+
+  result<void> add(const sources& from, time_range part) {
+    std::vector<change> steps;
+    std::size_t seen = 0;
+    const bool first = part.begin == range_.begin;
+    for (const block_record& block : from.index.memory().blocks()) {
+      if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+      if (!query_.filter().takes(block) || (block.freed() && block.died <= block.born)) continue;
+      if (query_.process != trace::process_id::none && block.process != query_.process) continue;
+      const bool ends_here = !first && block.freed() && block.died == part.begin;  // It was live in the previous part.
+      if (!block.live_in(part) && !ends_here) continue;
+      const std::uint32_t who = place_of(block);
+      const auto bytes = static_cast<std::int64_t>(block.bytes);
+      const bool before = block.born < part.begin || (first && block.born == part.begin);
+      if (!before || first) {
+        ++blocks_;
+        steps.push_back({std::max(block.born, part.begin), who, bytes});
+      }
+      if (block.freed() && block.died < part.end) steps.push_back({block.died, who, -bytes});
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](const change& a, const change& b) { return a.time < b.time; });
+    sweep(steps);
+    return {};
+  }
+
+  /// The result so far; later parts get the memory live at the last time.
+  memory_groups evaluate(const sources& from) const {
+    memory_groups made;
+    made.range = range_;
+    made.blocks = blocks_;
+    made.moments = moments_;
+    made.total.resize(parts_);
+    const std::vector<std::uint32_t> groups = named(from, made);
+    std::vector<std::int64_t> held(made.groups.size());
+    std::vector<std::int64_t> highest(made.groups.size());
+    std::size_t peak = 0;
+    for_each_part(
+        groups, held,
+        [&](std::size_t part) {
+          made.total[part] = whole(totals_at(part));
+          if (made.total[part] > made.total[peak]) peak = part;
+        },
+        highest);
+    made.peak = made.total[peak];
+    made.peak_time = moments_[peak];
+    made.group_count = static_cast<std::uint64_t>(
+        std::count_if(highest.begin(), highest.end(), [](std::int64_t bytes) { return bytes > 0; }));
+    // The highest groups in order; all others are combined into one.
+    std::vector<std::uint32_t> order(made.groups.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return highest[a] > highest[b]; });
+    while (!order.empty() && (order.size() > memory_groups::limit || highest[order.back()] <= 0)) order.pop_back();
+    std::vector<memory_group> kept;
+    for (const std::uint32_t each : order) {
+      kept.push_back(std::move(made.groups[each]));
+      kept.back().highest = whole(highest[each]);
+      kept.back().bytes.resize(parts_);
+    }
+    std::fill(held.begin(), held.end(), 0);
+    const bool rest = made.group_count > kept.size();
+    if (rest) made.others.bytes.resize(parts_);
+    for_each_part(
+        groups, held,
+        [&](std::size_t part) {
+          std::uint64_t sum = 0;
+          for (std::size_t i = 0; i < kept.size(); ++i) sum += kept[i].bytes[part] = whole(held[order[i]]);
+          if (!rest) return;
+          made.others.bytes[part] = made.total[part] - std::min(made.total[part], sum);
+          made.others.highest = std::max(made.others.highest, made.others.bytes[part]);
+        },
+        highest);
+    for (memory_group& each : kept) each.at_peak = each.bytes[peak];
+    if (rest) made.others.at_peak = made.others.bytes[peak];
+    made.groups = std::move(kept);
+    return made;
+  }
+
+ private:
+  struct change {
+    time_ns time = 0;
+    std::uint32_t who = 0;
+    std::int64_t bytes = 0;
+  };
+  struct held_change {
+    std::uint32_t who = 0;
+    std::int64_t bytes = 0;
+  };
+
+  static std::uint64_t whole(std::int64_t bytes) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
+  }
+
+  /// A framework owns the memory that it hands out; its blocks have its name.
+  [[nodiscard]] bool by_name() const {
+    return query_.by == memory_grouping::owner && query_.layer > trace::layer::pool;
+  }
+
+  std::uint32_t place_of(const block_record& block) {
+    std::uint64_t key = 0;
+    switch (query_.by) {
+      case memory_grouping::stream:
+        key = raw(block.stream);
+        break;
+      case memory_grouping::process:
+        key = raw(block.process);
+        break;
+      default:
+        key = by_name() ? raw(block.name) : raw(block.stack);
+    }
+    const auto [at, fresh] = places_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
+    if (fresh) keys_.push_back(key);
+    return at->second;
+  }
+
+  /// Start of a part.
+  [[nodiscard]] time_ns edge(std::size_t part) const {
+    __extension__ using wide = __int128;
+    return range_.begin + static_cast<time_ns>(static_cast<wide>(range_.length()) * static_cast<wide>(part) /
+                                               static_cast<wide>(parts_));
+  }
+
+  void sweep(std::span<const change> steps) {
+    for (std::size_t i = 0; i < steps.size();) {
+      const time_ns time = steps[i].time;
+      while (part_ + 1 < parts_ && time >= edge(part_ + 1)) close_part();
+      for (; i < steps.size() && steps[i].time == time; ++i) {
+        held_ += steps[i].bytes;
+        since_.push_back({steps[i].who, steps[i].bytes});
+      }
+      // The first time of a part includes changes at that time, as in the curves.
+      if (held_ <= totals_[part_] && time > edge(part_)) continue;
+      totals_[part_] = held_;
+      moments_[part_] = time;
+      marked_ = since_.size();
+    }
+  }
+
+  void close_part() {
+    take_marked();
+    ++part_;
+    totals_[part_] = held_;
+    moments_[part_] = edge(part_);
+    marked_ = since_.size();
+  }
+
+  /// Keeps the changes up to the highest moment of this part.
+  void take_marked() {
+    sums_.clear();
+    for (std::size_t i = 0; i < marked_; ++i) sums_[since_[i].who] += since_[i].bytes;
+    for (const auto& [who, bytes] : sums_)
+      if (bytes != 0) changes_[part_].push_back({who, bytes});
+    since_.erase(since_.begin(), since_.begin() + static_cast<std::ptrdiff_t>(marked_));
+    marked_ = 0;
+  }
+
+  [[nodiscard]] std::int64_t totals_at(std::size_t part) const { return part <= part_ ? totals_[part] : held_; }
+
+  /// Visits the parts in order, with the bytes of each group in `held`.
+  template <class Visit>
+  void for_each_part(std::span<const std::uint32_t> groups, std::vector<std::int64_t>& held, Visit&& visit,
+                     std::vector<std::int64_t>& highest) const {
+    const auto apply = [&](const held_change& each) {
+      const std::uint32_t group = groups[each.who];
+      held[group] += each.bytes;
+    };
+    std::vector<std::uint32_t> touched;
+    for (std::size_t part = 0; part < parts_; ++part) {
+      touched.clear();
+      const auto take = [&](const held_change& each) {
+        apply(each);
+        touched.push_back(groups[each.who]);
+      };
+      for (const held_change& each : changes_[part]) take(each);
+      if (part == part_)
+        for (std::size_t i = 0; i < marked_; ++i) take(since_[i]);
+      if (part == part_ + 1)
+        for (std::size_t i = marked_; i < since_.size(); ++i) take(since_[i]);
+      for (const std::uint32_t group : touched) highest[group] = std::max(highest[group], held[group]);
+      visit(part);
+    }
+  }
+
+  /// Adds a group for each name to `made`, and returns the group of each key.
+  std::vector<std::uint32_t> named(const sources& from, memory_groups& made) const {
+    const trace::tables& tables = from.trace.tables();
+    std::vector<std::uint32_t> groups(keys_.size());
+    const auto by = attribution_of(query_.by);
+    if (by && !by_name()) {
+      symbols::attributor who(from.frames, tables, from.lookup, &from.provisional);
+      std::unordered_map<symbols::line_id, std::uint32_t> known;
+      for (std::size_t i = 0; i < keys_.size(); ++i) {
+        const auto stack = trace::stack_id{keys_[i]};
+        const symbols::line_id line = stack == trace::stack_id::none ? who.unknown(*by) : who.of(stack, *by);
+        const auto [at, fresh] = known.try_emplace(line, static_cast<std::uint32_t>(made.groups.size()));
+        groups[i] = at->second;
+        if (!fresh) continue;
+        memory_group& group = made.groups.emplace_back();
+        if (line == who.unknown(*by)) continue;
+        group.label = symbols::place_and_name_of(from.frames.line(line));
+        group.key = key_of_group(group.label);
+      }
+      return groups;
+    }
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      groups[i] = static_cast<std::uint32_t>(i);
+      memory_group& group = made.groups.emplace_back();
+      group.key = keys_[i];
+      if (keys_[i] == 0) continue;
+      if (by) {
+        group.label = tables.text(trace::string_id{keys_[i]});
+      } else if (query_.by == memory_grouping::stream) {
+        group.label = index::stream_label(trace::stream_id{keys_[i]}, tables);
+      } else {
+        const auto id = trace::process_id{keys_[i]};
+        const trace::process_row* row = tables.processes.find(id);
+        if (row != nullptr && row->rank >= 0) group.label = "Rank " + std::to_string(row->rank) + ", ";
+        group.label += index::process_label(id, tables);
+      }
+    }
+    return groups;
+  }
+
+  const memory_groups_query query_;
+  const time_range range_;
+  const std::size_t parts_;
+  std::unordered_map<std::uint64_t, std::uint32_t> places_;
+  std::vector<std::uint64_t> keys_;
+  std::uint64_t blocks_ = 0;
+
+  std::size_t part_ = 0;            ///< The current part.
+  std::int64_t held_ = 0;           ///< Current bytes.
+  std::vector<held_change> since_;  ///< Changes not yet in `changes_`.
+  std::size_t marked_ = 0;          ///< The number of those up to the highest time of the part.
+  std::vector<time_ns> moments_;
+  std::vector<std::int64_t> totals_;
+  std::vector<std::vector<held_change>> changes_;
+  std::unordered_map<std::uint32_t, std::int64_t> sums_;
+};
+
+class groups_of_parts final : public section_result<memory_groups> {
+ public:
+  explicit groups_of_parts(const memory_groups_query& query) : sweep_(query) {}
+  result<void> add(const sources& from, time_range part) override { return sweep_.add(from, part); }
+  result<memory_groups> evaluate(const sources& from) override { return sweep_.evaluate(from); }
+
+ private:
+  memory_sweep sweep_;
+};
+
+}  // namespace
+
+section_result_for<memory_groups_query> gather(const memory_groups_query& query) {
+  return std::make_unique<groups_of_parts>(query);
+}
+
+result<memory_groups> result_to(const memory_groups_query& query, const sources& from) {
+  memory_sweep all(query);
+  if (const auto added = all.add(from, bounded(query.range)); !added) return tl::unexpected(added.error());
+  return all.evaluate(from);
+}
+
+}  // namespace sluice::query

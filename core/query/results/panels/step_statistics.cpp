@@ -1,0 +1,298 @@
+#include "core/query/results/panels/step_statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+#include "core/index/labels.hpp"
+#include "core/query/engine/find_result.hpp"
+#include "core/query/engine/row_source.hpp"
+#include "core/query/results/panels/long_panels.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::query {
+namespace {
+
+using metrics::range_statistics;
+
+constexpr std::size_t min_for_outliers = 5;
+// See outliers_of.
+constexpr double usual_deviations = 3.5;
+constexpr double by_median_deviation = 1.4826;  // the standard deviation of normal values, in median deviations
+constexpr double by_mean_deviation = 1.2533;    // the same, in mean deviations
+constexpr double min_share = 0.05;              // of the median
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+double middle_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Collects the statistics of consecutive steps as metrics.
+class metric_columns {
+ public:
+  /// Continues after the existing metrics.
+  explicit metric_columns(step_statistics& into) : into_(into) {
+    for (std::size_t i = 0; i < into.metrics.size(); ++i) places_.emplace(into.metrics[i].label, i);
+  }
+
+  void begin_step(std::size_t number) { step_ = number; }
+  /// `absent`: the value for steps without the metric.
+  void put(std::string label, metric_unit unit, double value, double absent = 0) {
+    const auto [at, fresh] = places_.try_emplace(std::move(label), into_.metrics.size());
+    if (fresh && into_.metrics.size() >= step_statistics::metric_limit) {
+      places_.erase(at);
+      return;
+    }
+    if (fresh) into_.metrics.push_back({at->first, unit, std::vector<double>(step_, absent), 0, {}, absent});
+    std::vector<double>& values = into_.metrics[at->second].values;
+    if (values.size() == step_) {
+      values.push_back(value);
+    } else {
+      values.back() += value;  // Several metrics have that label.
+    }
+  }
+  void end_step() {
+    for (step_metric& each : into_.metrics)
+      if (each.values.size() == step_) each.values.push_back(each.absent);
+  }
+
+ private:
+  step_statistics& into_;
+  std::size_t step_ = 0;
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
+/// Collects every metric of the statistics panel.
+class metrics_of_step {
+ public:
+  metrics_of_step(metric_columns& to, const trace::tables& tables) : to_(to), tables_(tables) {}
+
+  void put(const range_statistics& all, time_ns duration) {
+    time("duration", duration);
+    for (const auto& each : all.memory) put(each);
+    for (const auto& each : all.devices) put(each);
+    for (const auto& each : all.transfers) put(each);
+    for (const auto& each : all.pools) {
+      const std::string pool = index::pool_label(each.pool, tables_);
+      bytes("reserved, " + pool, each.reserved_maximum);
+      bytes("used, " + pool, each.used_maximum);
+    }
+    for (const auto& each : all.untracked) {
+      const std::string device = index::short_label(each.device, tables_);
+      bytes("untracked peak, " + device, each.maximum);
+    }
+    for (const auto& each : all.threads) {
+      const std::string thread = index::thread_label(each.thread, tables_);
+      time("in calls, " + thread, each.call_busy);
+      time("waiting, " + thread, each.wait_busy);
+      count("calls, " + thread, each.calls);
+      if (each.file_operations > 0) time("file I/O, " + thread, each.file_busy);
+    }
+    names("kernel ", all.kernels, all.kernel_names > all.kernels.size());
+    names("call ", all.calls, all.calls.size() >= range_statistics::named_limit);
+    names("range ", all.ranges, all.ranges.size() >= range_statistics::named_limit);
+  }
+
+ private:
+  void bytes(std::string label, std::uint64_t value) {
+    to_.put(std::move(label), metric_unit::bytes, static_cast<double>(value));
+  }
+  void count(std::string label, std::uint64_t value) {
+    to_.put(std::move(label), metric_unit::count, static_cast<double>(value));
+  }
+  void time(std::string label, time_ns value, double absent = 0) {
+    to_.put(std::move(label), metric_unit::time, static_cast<double>(value), absent);
+  }
+
+  void put(const metrics::memory_statistics& of) {
+    const std::string what =
+        fmt::format("{}, {}: {}", index::short_label(of.device, tables_), name_of(of.layer), name_of(of.kind));
+    bytes("peak, " + what, of.maximum);
+    to_.put("mean, " + what, metric_unit::bytes, of.mean);
+    bytes("at the end, " + what, of.at_end);
+    bytes("allocated, " + what, of.allocated_bytes);
+    count("allocations, " + what, of.allocations);
+    bytes("freed, " + what, of.freed_bytes);
+    count("frees, " + what, of.frees);
+  }
+
+  void put(const metrics::device_activity& of) {
+    const std::string device = index::short_label(of.device, tables_);
+    time("busy, " + device, of.busy);
+    time("kernels, " + device, of.kernel_busy);
+    count("number of kernels, " + device, of.kernels);
+    time("copies, " + device, of.copy_busy);
+    time("copies with kernels, " + device, of.overlap);
+    time("copies alone, " + device, of.copy_only);
+    time("memsets, " + device, of.memset_busy);
+  }
+
+  void put(const metrics::transfer_statistics& of) {
+    const std::string what = fmt::format("{}, {}", index::short_label(of.device, tables_), name_of(of.direction));
+    to_.put("copied, " + what, metric_unit::bytes, of.bytes);
+    count("copies, " + what, of.count);
+    to_.put("mean bandwidth, " + what, metric_unit::rate, of.mean_bandwidth, unknown);
+    time("copying, " + what, of.busy);
+  }
+
+  /// `cut`: this step has more names.
+  void names(const char* what, const std::vector<metrics::named_time>& all, bool cut) {
+    for (const auto& each : all) time(what + std::string(tables_.text(each.name)), each.total, cut ? unknown : 0);
+  }
+
+  metric_columns& to_;
+  const trace::tables& tables_;
+};
+
+std::string label_of_process(trace::process_id id, const trace::tables& tables) {
+  const trace::process_row* row = tables.processes.find(id);
+  const std::string rank = row != nullptr && row->rank >= 0 ? fmt::format("Rank {}, ", row->rank) : std::string();
+  return rank + index::process_label(id, tables);
+}
+
+/// The steps of a query, without metrics.
+step_statistics steps_asked_for(const step_statistics_query& query, const sources& from) {
+  step_statistics made;
+  const auto facts = facts_of(from);
+  for (const auto& [process, list] : facts->steps->lists())
+    if (!list.steps.empty())
+      made.processes.push_back({process, label_of_process(process, from.trace.tables()), list.steps.size()});
+  std::stable_sort(made.processes.begin(), made.processes.end(),
+                   [](const auto& a, const auto& b) { return a.steps > b.steps; });
+  if (made.processes.empty()) return made;
+  made.process = query.process == trace::process_id::none ? made.processes.front().process : query.process;
+  const auto list = facts->steps->lists().find(made.process);
+  if (list == facts->steps->lists().end()) return made;
+  made.source = list->second.source;
+  made.step_count = list->second.steps.size();
+  const auto kept = std::min<std::size_t>(list->second.steps.size(), step_statistics::step_limit);
+  made.steps.assign(list->second.steps.begin(), list->second.steps.begin() + static_cast<std::ptrdiff_t>(kept));
+  return made;
+}
+
+/// The requested steps, with the values of steps that were settled in the result `before`, which may be null.
+step_statistics steps_after(const step_statistics* before, const step_statistics_query& query, const sources& from) {
+  step_statistics made = steps_asked_for(query, from);
+  if (before == nullptr || before->process != made.process) return made;
+  const std::size_t known = std::min<std::size_t>(before->settled, made.steps.size());
+  const auto same = [](const index::step& a, const index::step& b) { return a.span == b.span && a.number == b.number; };
+  // Inferred steps may change.
+  if (!std::equal(made.steps.begin(), made.steps.begin() + static_cast<std::ptrdiff_t>(known), before->steps.begin(),
+                  same))
+    return made;
+  made.metrics = before->metrics;
+  for (step_metric& each : made.metrics) each.values.resize(known);
+  made.measured = known;
+  return made;
+}
+
+/// Measures one step after another.
+class step_measurer final : public long_result<step_statistics> {
+ public:
+  step_measurer(const step_statistics_query& query, const sources& from, const step_statistics* before = nullptr)
+      : from_(from), made_(steps_after(before, query, from)), columns_(made_) {}
+
+  result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
+    while (made_.measured < made_.steps.size()) {
+      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
+      const time_range span = made_.steps[made_.measured].span;
+      const auto measured = measure({span}, cancelled);
+      if (!measured) return tl::unexpected(measured.error());
+      columns_.begin_step(made_.measured);
+      metrics_of_step(columns_, from_.trace.tables()).put(*measured, span.length());
+      columns_.end_step();
+      ++made_.measured;
+      if (std::chrono::steady_clock::now() >= deadline) break;
+    }
+    return made_.measured >= made_.steps.size();
+  }
+
+  [[nodiscard]] float progress() const override {
+    return made_.steps.empty() ? 1 : static_cast<float>(made_.measured) / static_cast<float>(made_.steps.size());
+  }
+
+  result<step_statistics> so_far(bool& /*provisional*/) override {
+    step_statistics made = made_;
+    made.settled = std::min<std::uint64_t>(made.measured, settled_steps());
+    for (step_metric& each : made.metrics) each.outliers = outliers_of(each.values, each.median);
+    // Metrics without any positive value are not informative.
+    std::erase_if(made.metrics, [](const step_metric& each) {
+      return std::none_of(each.values.begin(), each.values.end(), [](double value) { return value > 0; });
+    });
+    return made;
+  }
+
+ private:
+  /// Returns the number of steps that have ended and of which all recorded rows have arrived.
+  [[nodiscard]] std::uint64_t settled_steps() const {
+    if (from_.stored != nullptr) return 0;
+    constexpr time_ns latest_row = 1'000'000'000;  // The most time by which a row is late, except for device work.
+    time_ns until = index::time_range_of(from_.trace).end - latest_row;
+    // Device work may be later: the watermark shows up to when it is complete.
+    const auto mark = from_.index.watermarks().find(made_.process);
+    if (mark != from_.index.watermarks().end()) until = std::min(until, mark->second);
+    return static_cast<std::uint64_t>(
+        std::partition_point(made_.steps.begin(), made_.steps.end(),
+                             [until](const index::step& each) { return each.span.end <= until; }) -
+        made_.steps.begin());
+  }
+
+  [[nodiscard]] result<range_statistics> measure(const statistics_query& query, const std::atomic<bool>& cancelled) {
+    if (from_.stored == nullptr) return result_to(query, from_);
+    if (auto found = find_result(query, from_)) return std::move(*found);
+    const auto many = start_long_result(query, from_);
+    if (!many) return fail(error_code::unavailable, "the recording has no sections", from_.trace.path());
+    bool provisional = false;
+    const auto done = many->work(std::chrono::steady_clock::time_point::max(), cancelled);
+    return done ? many->so_far(provisional) : tl::unexpected(done.error());
+  }
+
+  const sources from_;
+  step_statistics made_;
+  metric_columns columns_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> outliers_of(const std::vector<double>& values, double& median) {
+  std::vector<double> known;
+  for (const double value : values)
+    if (!std::isnan(value)) known.push_back(value);
+  median = known.empty() ? 0 : middle_of(known);
+  if (known.size() < min_for_outliers) return {};
+  double sum = 0;
+  for (double& value : known) sum += value = std::fabs(value - median);
+  const double middle = middle_of(known);
+  const double usual =
+      middle > 0 ? middle * by_median_deviation : sum / static_cast<double>(known.size()) * by_mean_deviation;
+  const double most = std::max(usual * usual_deviations, std::fabs(median) * min_share);
+  std::vector<std::uint32_t> found;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::fabs(values[i] - median) > most) found.push_back(static_cast<std::uint32_t>(i));
+  return found;
+}
+
+std::unique_ptr<long_result<step_statistics>> start_long_panel(const step_statistics_query& query,
+                                                               const sources& from) {
+  if (from.stored == nullptr || !from.stored->sections) return nullptr;
+  return std::make_unique<step_measurer>(query, from);
+}
+
+result<step_statistics> result_to(const step_statistics_query& query, const sources& from) {
+  return result_after(nullptr, query, from);
+}
+
+result<step_statistics> result_after(const step_statistics* before, const step_statistics_query& query,
+                                     const sources& from) {
+  step_measurer all(query, from, before);
+  if (const auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
+    return tl::unexpected(done.error());
+  return all.so_far(from.provisional);
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/index/event_store.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/query/engine/stored_sources.hpp"
+#include "core/query/results/memory_map.hpp"
+#include "core/query/results/panels/comparison.hpp"
+#include "core/query/results/panels/durations.hpp"
+#include "core/query/results/panels/generations.hpp"
+#include "core/query/results/panels/holes.hpp"
+#include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/results/panels/ranks.hpp"
+#include "core/query/results/panels/step_statistics.hpp"
+#include "core/query/results/panels/transfers.hpp"
+
+/// The functions that compute the result of each query from an index and a snapshot. Private to core/query.
+namespace sluice::query {
+
+/// Returns the axis on which copies of a direction are drawn. Copies over the host's link share one axis. Copies within
+/// a device and copies between devices are so much faster that each of the two kinds has its own axis.
+[[nodiscard]] constexpr trace::direction axis_of(trace::direction way) {
+  return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
+}
+
+/// The data that a drawing may read from the file. Where data is not in memory and may not be read, the drawing is
+/// coarser.
+enum class drawn_from : std::uint8_t { memory, tiles, sections };
+
+/// The input of one query.
+struct sources {
+  const index::event_store& index;  ///< The index of the whole recording, or of the sections in the query's range.
+  const trace::snapshot& trace;
+  const std::atomic<bool>& cancelled;  ///< Set when the result is no longer wanted.
+  symbols::frame_cache& frames;
+  symbols::frame_cache::lookup lookup = symbols::frame_cache::lookup::at_once;  ///< How native symbols are resolved.
+  const stored_sources* stored = nullptr;  ///< The file's summaries, or null. If they suffice, `index` may be empty.
+  summary::bin_detail* detail = nullptr;   ///< If set, raised when a drawing is coarser than requested.
+  bool& provisional;  ///< Set to true if the symbols of some frames in the result are not resolved yet.
+  drawn_from draws = drawn_from::sections;
+};
+
+/// True if the metrics in `from.stored` are those of `range`. In a growing recording, `range` may also contain newer
+/// events, which the metrics lack.
+[[nodiscard]] bool has_metrics_of(time_range range, const sources& from);
+
+[[nodiscard]] result<track_list> result_to(const tracks_query& query, const sources& from);
+[[nodiscard]] result<slice_list> result_to(const slices_query& query, const sources& from);
+[[nodiscard]] result<series> result_to(const series_query& query, const sources& from);
+[[nodiscard]] result<block_table> result_to(const blocks_query& query, const sources& from);
+[[nodiscard]] result<metrics::range_statistics> result_to(const statistics_query& query, const sources& from);
+[[nodiscard]] result<metrics::report> result_to(const report_query& query, const sources& from);
+[[nodiscard]] result<event_details> result_to(const details_query& query, const sources& from);
+[[nodiscard]] result<stack_view> result_to(const stacks_query& query, const sources& from);
+[[nodiscard]] result<std::vector<message>> result_to(const messages_query& query, const sources& from);
+[[nodiscard]] result<search_results> result_to(const search_query& query, const sources& from);
+/// O(blocks + live blocks * log(live blocks)).
+[[nodiscard]] result<memory_map> result_to(const memory_map_query& query, const sources& from);
+/// O(blocks). If `from.index` covers a section, the step is valid only if it is inside that section.
+[[nodiscard]] result<memory_step> result_to(const memory_step_query& query, const sources& from);
+[[nodiscard]] result<what_if_curves> result_to(const what_if_query& query, const sources& from);
+[[nodiscard]] result<metrics::copy_table> result_to(const transfers_query& query, const sources& from);
+[[nodiscard]] result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& from);
+[[nodiscard]] result<rank_rows> result_to(const ranks_query& query, const sources& from);
+/// O(blocks * log blocks).
+[[nodiscard]] result<memory_groups> result_to(const memory_groups_query& query, const sources& from);
+[[nodiscard]] result<metrics::compared_side> result_to(const compared_side_query& query, const sources& from);
+/// Uses neither the index nor the file: `comparison_query` contains all data.
+[[nodiscard]] result<metrics::comparison> result_to(const comparison_query& query, const sources& from);
+[[nodiscard]] result<generation_list> result_to(const generations_query& query, const sources& from);
+[[nodiscard]] result<hole_curve> result_to(const holes_query& query, const sources& from);
+[[nodiscard]] result<duration_histogram> result_to(const durations_query& query, const sources& from);
+[[nodiscard]] result<step_statistics> result_to(const step_statistics_query& query, const sources& from);
+
+/// Applies X to every type of query.
+#define SLUICE_FOR_EACH_QUERY(X) \
+  X(tracks_query)                \
+  X(slices_query)                \
+  X(series_query)                \
+  X(blocks_query)                \
+  X(statistics_query)            \
+  X(report_query)                \
+  X(details_query)               \
+  X(stacks_query)                \
+  X(messages_query)              \
+  X(search_query)                \
+  X(memory_map_query)            \
+  X(memory_step_query)           \
+  X(what_if_query)               \
+  X(transfers_query)             \
+  X(idle_gaps_query)             \
+  X(ranks_query)                 \
+  X(memory_groups_query)         \
+  X(compared_side_query)         \
+  X(comparison_query)            \
+  X(generations_query)           \
+  X(holes_query)                 \
+  X(durations_query)             \
+  X(step_statistics_query)
+
+/// True for queries of the timeline, whose results are computed from bins.
+template <class Query>
+inline constexpr bool draws = std::is_same_v<Query, tracks_query> || std::is_same_v<Query, slices_query> ||
+                              std::is_same_v<Query, series_query> || std::is_same_v<Query, ranks_query>;
+
+/// Returns the data that the index of a section must hold to compute the result.
+template <class Query>
+[[nodiscard]] constexpr index::section_scope scope_of(const Query& query) {
+  using index::section_scope;
+  constexpr bool about_blocks = std::is_same_v<Query, memory_map_query> || std::is_same_v<Query, memory_step_query> ||
+                                std::is_same_v<Query, what_if_query> || std::is_same_v<Query, memory_groups_query> ||
+                                std::is_same_v<Query, generations_query> || std::is_same_v<Query, holes_query>;
+  if constexpr (std::is_same_v<Query, stacks_query>)
+    return query.measure == stack_measure::transferred ? section_scope::everything : section_scope::memory;
+  if constexpr (std::is_same_v<Query, blocks_query>)
+    return query.needs_uses() ? section_scope::everything : section_scope::memory;
+  if constexpr (about_blocks) return section_scope::memory;
+  if constexpr (std::is_same_v<Query, statistics_query>) return section_scope::metrics;
+  return draws<Query> ? section_scope::timeline : section_scope::everything;
+}
+
+/// True for queries that read the file's rows one after another, without an index.
+template <class Query>
+inline constexpr bool reads_rows = std::is_same_v<Query, search_query>;
+
+/// The largest `width` of a query, in pixels, which bounds its cost. No view is wider.
+inline constexpr std::uint32_t widest_view = 16384;
+
+/// Returns the steps, and the categories if known. `tensor_facts::steps` is always set.
+[[nodiscard]] inline std::shared_ptr<const index::tensor_facts> facts_of(const sources& from) {
+  return from.stored != nullptr ? from.stored->facts : from.index.tensors(from.trace);
+}
+
+// --- tracks ---------------------------------------------------------------------------------------------------------
+
+/// Returns the id of a track: a hash of the properties in `of`, so that the id does not change while a trace grows.
+[[nodiscard]] std::uint64_t track_id(const track& of);
+
+/// Calls `visit` with every track, in unspecified order. The tracks have no labels.
+void for_each_track(const sources& from, const std::function<void(track&&)>& visit);
+
+/// Returns the track with that id, without labels. Errors: not_found.
+[[nodiscard]] result<track> find_track(std::uint64_t id, const sources& from);
+
+}  // namespace sluice::query

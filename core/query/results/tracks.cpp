@@ -1,0 +1,352 @@
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/base/format.hpp"
+#include "core/index/curves.hpp"
+#include "core/index/labels.hpp"
+#include "core/query/engine/bin_source.hpp"
+#include "core/query/results/result_functions.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::query {
+namespace {
+
+using trace::curve_kind;
+using trace::device_id;
+using trace::lane_kind;
+
+/// More rows than a user can view. If a file has more, only the first are listed.
+constexpr std::size_t track_limit = 4096;
+
+using visitor = std::function<void(track&&)>;
+
+/// The position of a kind of track among those of its device.
+int section_of(const track& row) {
+  switch (row.kind) {
+    case track_kind::memory:
+      return 0;
+    case track_kind::pool:
+      return 1;
+    case track_kind::bandwidth:
+      return 2;
+    case track_kind::direction:
+      return 3;
+    case track_kind::stream:
+      return 4;
+    case track_kind::host_thread:
+      return 5;
+    case track_kind::counter:
+      return 6;
+    case track_kind::steps:
+      break;
+  }
+  return 7;
+}
+
+track made(track_kind kind, device_id device = {}, trace::process_id process = {}) {
+  track row;
+  row.kind = kind;
+  row.device = device;
+  row.process = process;
+  return row;
+}
+
+/// An upper bound of the bytes that a device's memory track shows, without samples: the driver's memory is stacked, and
+/// includes the memory of the other layers.
+double highest_memory(const bin_source& all, device_id device, const trace::tables& tables) {
+  double stacked = 0;
+  double highest = 0;
+  for (const trace::curve_row& curve : all.curves()) {
+    if (curve.what == curve_kind::memory && curve.device == device && index::has_bytes(curve.kind)) {
+      if (index::is_in_driver_stack(curve)) {
+        stacked += curve.maximum;
+      } else {
+        highest = std::max(highest, curve.maximum);
+      }
+    } else if (curve.what == curve_kind::pool_reserved) {
+      const trace::pool_row* about = tables.pools.find(curve.pool);
+      if (about != nullptr && about->device == device && index::is_driver_pool(*about, curve.has_segments))
+        stacked += curve.maximum;
+    }
+  }
+  const trace::device_row* about = tables.devices.find(device);
+  if (about != nullptr && about->memory_bytes > 0)
+    stacked = std::min(stacked, static_cast<double>(about->memory_bytes));
+  return std::max(stacked, highest);
+}
+
+void visit_curves(const bin_source& all, const trace::tables& tables, const visitor& visit) {
+  std::set<device_id> devices;
+  for (const trace::curve_row& curve : all.curves()) {
+    const bool of_memory = curve.what == curve_kind::memory || curve.what == curve_kind::device_used;
+    if (!of_memory || !devices.insert(curve.device).second) continue;
+    track row = made(track_kind::memory, curve.device);
+    row.maximum = highest_memory(all, curve.device, tables);
+    visit(std::move(row));
+  }
+  std::set<trace::pool_id> pools;
+  for (const trace::curve_row& curve : all.curves()) {
+    if (curve.pool == trace::pool_id::none || !pools.insert(curve.pool).second) continue;
+    track row = made(track_kind::pool);
+    row.pool = curve.pool;
+    for (const trace::curve_row& each : all.curves())
+      if (each.pool == curve.pool) row.maximum = std::max(row.maximum, each.maximum);
+    if (const trace::pool_row* about = tables.pools.find(curve.pool)) {
+      row.process = about->process;
+      if (!index::is_host_resident(about->kind)) row.device = about->device;
+    }
+    visit(std::move(row));
+  }
+  for (const trace::curve_row& curve : all.curves()) {
+    if (curve.what != curve_kind::counter) continue;
+    track row = made(track_kind::counter);
+    row.counter = curve.counter;
+    row.maximum = curve.maximum;
+    if (const trace::counter_row* about = tables.counters.find(curve.counter)) {
+      row.process = about->process;
+      row.device = about->device;
+    }
+    visit(std::move(row));
+  }
+}
+
+void visit_slices(const bin_source& all, const visitor& visit) {
+  std::set<std::pair<device_id, trace::direction>> axes;
+  std::map<std::pair<trace::process_id, trace::thread_id>, track> threads;
+  for (const bin_source::owner& owner : all.owners()) {
+    const trace::lane_row& about = owner.about;
+    switch (about.what) {
+      case lane_kind::direction: {
+        const trace::direction axis = axis_of(about.way);
+        if (axes.insert({about.device, axis}).second) {
+          track row = made(track_kind::bandwidth, about.device);
+          row.direction = axis;
+          visit(std::move(row));
+        }
+        track row = made(track_kind::direction, about.device);
+        row.direction = about.way;
+        row.depth = static_cast<std::uint16_t>(owner.lanes);
+        visit(std::move(row));
+        break;
+      }
+      case lane_kind::stream: {
+        track row = made(track_kind::stream, about.device, about.process);
+        row.stream = about.stream;
+        row.depth = static_cast<std::uint16_t>(owner.lanes);
+        visit(std::move(row));
+        break;
+      }
+      case lane_kind::host_ranges:
+      case lane_kind::host_calls: {
+        const auto [place, fresh] = threads.try_emplace({about.process, about.thread});
+        track& row = place->second;
+        if (fresh) row = made(track_kind::host_thread, {}, about.process);
+        row.thread = about.thread;
+        row.depth = static_cast<std::uint16_t>((fresh ? 0 : row.depth) + owner.lanes);
+        break;
+      }
+      case lane_kind::steps:  // From tensor_facts, which every recording has.
+      case lane_kind::unknown:
+        break;
+    }
+  }
+  for (auto& [key, row] : threads) visit(std::move(row));
+}
+
+/// Lists every process, by rank. The track list removes those without steps later, so that other queries need not wait.
+void visit_steps(const sources& from, const visitor& visit) {
+  std::vector<std::pair<std::int64_t, trace::process_id>> processes;
+  for (const trace::process_row& row : from.trace.tables().processes.rows()) processes.emplace_back(row.rank, row.id);
+  std::stable_sort(processes.begin(), processes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& each : processes) visit(made(track_kind::steps, {}, each.second));
+}
+
+/// The positions of devices: by lowest rank, then by number. Files list devices in order of first use.
+std::map<device_id, std::size_t> places_of_devices(const trace::tables& tables) {
+  std::map<device_id, std::int64_t> ranks;
+  for (const trace::context_row& each : tables.contexts.rows()) {
+    const trace::process_row* user = tables.processes.find(each.process);
+    if (user == nullptr || user->rank < 0) continue;
+    const auto [of, fresh] = ranks.try_emplace(each.device, user->rank);
+    if (!fresh) of->second = std::min(of->second, user->rank);
+  }
+  std::vector<const trace::device_row*> rows;
+  for (const trace::device_row& row : tables.devices.rows()) rows.push_back(&row);
+  const auto before = [&](const trace::device_row* row) {
+    const auto of = ranks.find(row->id);
+    return std::pair(of == ranks.end() ? std::int64_t{-1} : of->second, row->ordinal);
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return before(a) < before(b); });
+  std::map<device_id, std::size_t> places;
+  for (const trace::device_row* row : rows) places.emplace(row->id, places.size());
+  return places;
+}
+
+/// Devices in their order, then devices known only from events, then tracks without a device.
+std::vector<track> in_order(const sources& from) {
+  std::vector<track> all;
+  const auto facts = facts_of(from);
+  for_each_track(from, [&](track&& row) {
+    if (row.kind != track_kind::steps || facts->steps->sources().contains(row.process)) all.push_back(std::move(row));
+  });
+  std::map<device_id, std::size_t> position = places_of_devices(from.trace.tables());
+  position[device_id::none] = SIZE_MAX;
+  const auto rank = [&](const track& row) {
+    const auto known = position.find(row.device);
+    return std::tuple(known == position.end() ? SIZE_MAX - 1 : known->second, row.device, section_of(row));
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const track& a, const track& b) { return rank(a) < rank(b); });
+  return all;
+}
+
+/// The losses in order, merged to a number that a view can draw.
+std::vector<lost_span> losses_of(const sources& from) {
+  std::vector<lost_span> all;
+  const auto add = [&](time_ns begin, time_ns end, std::uint64_t events, std::uint64_t memory_events) {
+    if (end == trace::unknown_time) end = begin;
+    all.push_back({bounded(time_range{begin, end}), events, memory_events});
+  };
+  if (from.stored != nullptr) {
+    for (const summary::loss_span& loss : from.stored->metrics->losses)
+      add(loss.begin, loss.end, loss.events, loss.memory_events);
+  } else {
+    for (const trace::loss_event& row : from.index.memory().losses())
+      add(row.time, row.end, row.events, row.memory_events);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
+  const std::size_t joined = all.size() / track_list::lost_limit + 1;
+  std::vector<lost_span> few;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % joined == 0) {
+      few.push_back(all[i]);
+      continue;
+    }
+    few.back().span.end = std::max(few.back().span.end, all[i].span.end);
+    few.back().events += all[i].events;
+    few.back().memory_events += all[i].memory_events;
+  }
+  return few;
+}
+
+time_ns complete_until(const sources& from) {
+  time_ns least = trace::unknown_time;
+  const auto add = [&](time_ns mark) {
+    if (mark != trace::unknown_time && (least == trace::unknown_time || mark < least)) least = mark;
+  };
+  if (from.stored != nullptr) {
+    for (const metrics::process_watermark& mark : from.stored->metrics->metrics.watermarks) add(mark.complete_until);
+  } else {
+    for (const auto& [process, mark] : from.index.watermarks()) add(mark);
+  }
+  return least;
+}
+
+/// ", rank 3" or ", process 4711".
+std::string of_process(trace::process_id process, const trace::tables& tables) {
+  const trace::process_row* row = tables.processes.find(process);
+  if (row == nullptr) return {};
+  return row->rank < 0 ? fmt::format(", process {}", row->pid) : fmt::format(", rank {}", row->rank);
+}
+
+void put_words(track& row, const trace::tables& tables, bool many_processes) {
+  switch (row.kind) {
+    case track_kind::memory:
+      row.label = row.device == device_id::none ? "Host memory" : "Device memory";
+      break;
+    case track_kind::pool:
+      row.label = index::pool_label(row.pool, tables);
+      break;
+    case track_kind::bandwidth:
+      row.label = row.direction == trace::direction::d2d   ? "Bandwidth, on device"
+                  : row.direction == trace::direction::p2p ? "Bandwidth, peer to peer"
+                                                           : "Bandwidth";
+      break;
+    case track_kind::direction:
+      row.label = name_of(row.direction);
+      row.label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(row.label[0])));
+      break;
+    case track_kind::stream:
+      row.label = index::stream_label(row.stream, tables);
+      if (many_processes) row.label += of_process(row.process, tables);
+      break;
+    case track_kind::host_thread:
+      row.label = index::thread_label(row.thread, tables);
+      break;
+    case track_kind::counter: {
+      const trace::counter_row* about = tables.counters.find(row.counter);
+      const std::string_view name = about == nullptr ? std::string_view{} : tables.text(about->name);
+      row.label = name.empty() ? fmt::format("Counter {}", raw(row.counter)) : std::string(name);
+      break;
+    }
+    case track_kind::steps:
+      row.label = "Steps";
+      break;
+  }
+  if (row.device != device_id::none) row.detail = index::device_label(row.device, tables);
+  const bool names_process =
+      row.process != trace::process_id::none && (many_processes || row.kind == track_kind::host_thread);
+  if (names_process) row.detail += (row.detail.empty() ? "" : ", ") + index::process_label(row.process, tables);
+}
+
+}  // namespace
+
+std::uint64_t track_id(const track& of) {
+  const std::uint64_t properties[] = {static_cast<std::uint64_t>(of.kind),
+                                      raw(of.process),
+                                      raw(of.device),
+                                      raw(of.stream),
+                                      raw(of.thread),
+                                      raw(of.pool),
+                                      raw(of.counter),
+                                      static_cast<std::uint64_t>(of.direction)};
+  const std::uint64_t id = XXH3_64bits(properties, sizeof properties);
+  return id == 0 ? 1 : id;
+}
+
+void for_each_track(const sources& from, const visitor& visit) {
+  const auto with_id = [&](track&& row) {
+    row.id = track_id(row);
+    visit(std::move(row));
+  };
+  const bin_source all(from, false);
+  visit_curves(all, from.trace.tables(), with_id);
+  visit_slices(all, with_id);
+  visit_steps(from, with_id);
+}
+
+result<track> find_track(std::uint64_t id, const sources& from) {
+  std::optional<track> found;
+  for_each_track(from, [&](track&& row) {
+    if (row.id == id) found = std::move(row);
+  });
+  if (!found) return fail(error_code::not_found, "no such track", from.trace.path());
+  return std::move(*found);
+}
+
+result<track_list> result_to(const tracks_query&, const sources& from) {
+  track_list list;
+  list.span = index::time_range_of(from.trace);
+  list.active = from.stored != nullptr && from.stored->metrics ? from.stored->metrics->metrics.whole.active
+                                                               : metrics::active_span(from.index, list.span);
+  list.lost = losses_of(from);
+  list.complete_until = complete_until(from);
+  const bool many_processes = from.trace.tables().processes.rows().size() > 1;
+  list.tracks = in_order(from);
+  if (list.tracks.size() > track_limit) list.tracks.resize(track_limit);
+  for (track& row : list.tracks) put_words(row, from.trace.tables(), many_processes);
+  const auto facts = facts_of(from);
+  const auto& sources_of_steps = facts->steps->sources();
+  for (track& row : list.tracks) {
+    if (row.kind != track_kind::steps) continue;
+    if (sources_of_steps.size() > 1) row.label += of_process(row.process, from.trace.tables());
+    if (sources_of_steps.at(row.process) == index::step_source::pattern) row.label += " (inferred)";
+  }
+  return list;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,236 @@
+#include <array>
+#include <unordered_map>
+
+#include "core/base/format.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/metrics/unfreed.hpp"
+#include "core/query/sql/metric_tables.hpp"
+#include "core/symbols/attribution.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::query {
+namespace {
+
+using type = column_type;
+
+constexpr std::array block_parts = {
+    metric_column{"id", "The block", type::id, id_kind::block},
+    metric_column{"parent", "The segment of the layer below that contains it, if known", type::id, id_kind::block},
+    metric_column{"alloc", "The event of its allocation", type::id, id_kind::event},
+    metric_column{"free", "The event of its free", type::id, id_kind::event},
+    metric_column{"process", "Its process", type::id, id_kind::process},
+    metric_column{"thread", "The host thread that requested it", type::id, id_kind::thread},
+    metric_column{"device", "The device; null for host memory", type::id, id_kind::device},
+    metric_column{"stream", "The stream it is ordered on", type::id, id_kind::stream},
+    metric_column{"pool", "The pool it came from", type::id, id_kind::pool},
+    metric_column{"stack", "The call stack that requested it", type::id, id_kind::stack},
+    metric_column{"name", "The API that allocated it, or its tag", type::text},
+    metric_column{"layer", "Allocator: driver, pool, framework or user. Layers contain one another: do not add them",
+                  type::text},
+    metric_column{"kind", "The kind of memory", type::text},
+    metric_column{"born", "Time of the allocation", type::time},
+    metric_column{"died", "Time of the free request; null: never freed", type::time},
+    metric_column{"address", "Its address", type::size},
+    metric_column{"bytes", "Requested size", type::size},
+    metric_column{"reserved_bytes", "Size in its pool; 0: same as bytes", type::size},
+    metric_column{"born_before", "1: allocated before the recording", type::flag},
+    metric_column{"imported", "1: its bytes belong to another process and are counted there", type::flag},
+    metric_column{"death_inferred", "1: no event frees it, but it is missing in a checkpoint after a loss", type::flag},
+    metric_column{"freed_after", "1: freed after the end of the recording, which is part of a longer one", type::flag},
+    metric_column{
+        "unfreed",
+        "1: never freed, as counted in the report: not if allocated before the recording, imported, or allocated in "
+        "the last half second before the process was killed or the file was cut",
+        type::flag},
+    metric_column{"category", "Purpose of a framework's block: weight, gradient, ...; null: unknown", type::text},
+    metric_column{"category_why", "Reason for the category; \"set by the program\" is exact, the others are inferred",
+                  type::text},
+};
+
+constexpr std::array stack_parts = {
+    metric_column{"id", "The stack", type::id, id_kind::stack},
+    metric_column{"line", "The line that represents it: the innermost of the program's own code", type::text,
+                  id_kind::none, text_role::message},
+    metric_column{"caller", "The line of the program's own code that called the function of that line", type::text,
+                  id_kind::none, text_role::message},
+    metric_column{"module", "The innermost Class.forward, or Class.__call__; for native code, the class or namespace",
+                  type::text, id_kind::none, text_role::message},
+    metric_column{"package", "The Python package that requested it; without Python, the shared library", type::text},
+    metric_column{"owner", "The library that called the driver: PyTorch, NCCL, cuBLAS, ...; null: not recorded",
+                  type::text},
+    metric_column{"text", "All its lines, innermost first, separated by \" < \"", type::text, id_kind::none,
+                  text_role::message},
+};
+
+constexpr std::array name_parts = {
+    metric_column{"symbol", "As recorded", type::text, id_kind::none, text_role::code},
+    metric_column{"name", "Demangled", type::text, id_kind::none, text_role::code},
+};
+
+cell id_cell(std::uint64_t id) {
+  return id == 0 ? cell{} : cell{cell::kind::integer, static_cast<std::int64_t>(id), 0, {}};
+}
+cell number(std::uint64_t value) { return {cell::kind::integer, static_cast<std::int64_t>(value), 0, {}}; }
+cell time_cell(time_ns time) { return time == trace::unknown_time ? cell{} : cell{cell::kind::integer, time, 0, {}}; }
+cell text(std::string_view words) { return words.empty() ? cell{} : cell{cell::kind::text, 0, 0, words}; }
+
+class block_rows : public metric_rows {
+ public:
+  block_rows(const sql_context& context, const index::event_store& index)
+      : trace_(*context.trace), index_(index), cut_(trace_), facts_(index.tensors(*context.trace)) {
+    const auto blocks = index.memory().blocks();
+    places_.reserve(blocks.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (blocks[i].allocated) places_.push_back(i);
+  }
+
+  [[nodiscard]] std::size_t size() const override { return places_.size(); }
+
+  [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& /*scratch*/) const override {
+    const std::size_t place = places_[row];
+    const index::block_record& b = index_.memory().blocks()[place];
+    using read = cell (*)(const index::block_record&, const trace::tables&);
+    static constexpr std::array<read, 22> cells = {
+        [](const auto& block, const auto&) { return id_cell(raw(block.id)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.parent)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.alloc)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.free)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.process)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.thread)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.device)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.stream)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.pool)); },
+        [](const auto& block, const auto&) { return id_cell(raw(block.stack)); },
+        [](const auto& block, const auto& all) { return text(all.text(block.name)); },
+        [](const auto& block, const auto&) { return text(name_of(block.layer)); },
+        [](const auto& block, const auto&) { return text(name_of(block.kind)); },
+        [](const auto& block, const auto&) { return time_cell(block.born); },
+        [](const auto& block, const auto&) { return time_cell(block.died); },
+        [](const auto& block, const auto&) { return number(block.address); },
+        [](const auto& block, const auto&) { return number(block.bytes); },
+        [](const auto& block, const auto&) { return number(block.reserved_bytes); },
+        [](const auto& block, const auto&) { return number(block.born_before() ? 1 : 0); },
+        [](const auto& block, const auto&) { return number(block.imported() ? 1 : 0); },
+        [](const auto& block, const auto&) { return number(block.death_inferred ? 1 : 0); },
+        [](const auto& block, const auto&) { return number(block.freed_after() ? 1 : 0); },
+    };
+    if (column < cells.size()) return cells[column](b, trace_.tables());
+    if (column == cells.size()) return number(metrics::is_unfreed(b, cut_) ? 1 : 0);
+    if (!facts_ || place >= facts_->categories.size()) return {};
+    const index::block_category& what = facts_->categories[place];
+    if (what.what == index::category::none) return {};
+    return text(column == cells.size() + 1 ? index::category_name(what.what) : index::words_of(what.why));
+  }
+
+  [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
+                                                                        const cell& value) const override {
+    if (column != 0 || value.is != cell::kind::integer) return std::nullopt;
+    const auto blocks = index_.memory().blocks();
+    const index::block_record* found = index_.memory().find(trace::block_id{static_cast<std::uint64_t>(value.integer)});
+    if (found == nullptr) return std::pair(std::size_t{0}, std::size_t{0});
+    const auto place =
+        std::lower_bound(places_.begin(), places_.end(), static_cast<std::size_t>(found - blocks.data()));
+    const auto row = static_cast<std::size_t>(place - places_.begin());
+    return std::pair(row, std::min(row + 1, places_.size()));
+  }
+
+ private:
+  const trace::snapshot& trace_;
+  const index::event_store& index_;
+  const metrics::cut_end cut_;
+  std::shared_ptr<const index::tensor_facts> facts_;
+  std::vector<std::size_t> places_;
+};
+
+class stack_rows : public metric_rows {
+ public:
+  explicit stack_rows(const sql_context& context)
+      : frames_(*context.frames),
+        tables_(context.trace->tables()),
+        who_(frames_, tables_, symbols::frame_cache::lookup::at_once) {}
+
+  [[nodiscard]] std::size_t size() const override { return tables_.stacks.rows().size(); }
+
+  [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& scratch) const override {
+    const trace::stack_id id = tables_.stacks.rows()[row].id;
+    constexpr auto how = symbols::frame_cache::lookup::at_once;
+    if (column == 0) return id_cell(raw(id));
+    scratch.clear();
+    if (column <= symbols::attribution_count) {
+      const auto by = static_cast<symbols::attribution>(column - 1);
+      const symbols::line_id line = who_.of(id, by);
+      if (line != who_.unknown(by)) scratch = symbols::text_of(frames_.line(line));
+    } else {
+      for (const symbols::frame_line& line : frames_.stack(id, tables_, how)) {
+        if (!scratch.empty()) scratch += " < ";
+        scratch += symbols::text_of(line);
+      }
+    }
+    return text(scratch);
+  }
+
+  [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
+                                                                        const cell& value) const override {
+    if (column != 0 || value.is != cell::kind::integer) return std::nullopt;
+    const trace::stack_row* found = tables_.stacks.find(trace::stack_id{static_cast<std::uint64_t>(value.integer)});
+    if (found == nullptr) return std::pair(std::size_t{0}, std::size_t{0});
+    const auto row = static_cast<std::size_t>(found - tables_.stacks.rows().data());
+    return std::pair(row, row + 1);
+  }
+
+ private:
+  symbols::frame_cache& frames_;
+  const trace::tables& tables_;
+  mutable symbols::attributor who_;  ///< Looks each stack up once.
+};
+
+/// Names whose readable form differs from the recorded one.
+class name_rows : public metric_rows {
+ public:
+  explicit name_rows(const trace::tables& tables) {
+    for (const trace::string_row& row : tables.strings.rows()) {
+      if (!row.text.starts_with("_Z")) continue;
+      std::string readable = readable_name(row.text);
+      if (readable == row.text || !places_.emplace(row.text, names_.size()).second) continue;
+      names_.emplace_back(row.text, std::move(readable));
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const override { return names_.size(); }
+  [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& /*scratch*/) const override {
+    return column == 0 ? text(names_[row].first) : text(names_[row].second);
+  }
+  [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
+                                                                        const cell& value) const override {
+    if (column != 0 || value.is != cell::kind::text) return std::nullopt;
+    const auto found = places_.find(value.text);
+    if (found == places_.end()) return std::pair(std::size_t{0}, std::size_t{0});
+    return std::pair(found->second, found->second + 1);
+  }
+
+ private:
+  std::vector<std::pair<std::string_view, std::string>> names_;
+  std::unordered_map<std::string_view, std::size_t> places_;
+};
+
+}  // namespace
+
+const std::span<const metric_column> block_columns = block_parts;
+const std::span<const metric_column> call_stack_columns = stack_parts;
+const std::span<const metric_column> readable_name_columns = name_parts;
+
+made_rows make_blocks(sql_context& context, std::optional<time_range> /*range*/) {
+  const index::event_store* index = context.analysed();
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
+  return std::make_shared<const block_rows>(context, *index);
+}
+
+made_rows make_call_stacks(sql_context& context, std::optional<time_range> /*range*/) {
+  return std::make_shared<const stack_rows>(context);
+}
+
+made_rows make_readable_names(sql_context& context, std::optional<time_range> /*range*/) {
+  return std::make_shared<const name_rows>(context.trace->tables());
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,401 @@
+#include "core/query/sql/metric_tables.hpp"
+#include "core/trace/model/names.hpp"
+
+#include <array>
+
+#include "core/base/format.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/metrics/code_place.hpp"
+#include "core/metrics/finding_rules.hpp"
+#include "core/metrics/members.hpp"
+#include "core/metrics/report.hpp"
+#include "core/symbols/attribution.hpp"
+#include "core/trace/model/words.hpp"
+
+namespace sluice::query {
+namespace {
+
+using type = column_type;
+using value = held_rows::value;
+
+value id_value(std::uint64_t id) { return id == 0 ? value{} : value{static_cast<std::int64_t>(id)}; }
+value words(std::string_view text) { return text.empty() ? value{} : value{std::string(text)}; }
+value count(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+value time_value(time_ns time) { return time == trace::unknown_time ? value{} : value{time}; }
+
+/// The metrics of a range, or of the whole recording, from the function that the report and the window use.
+template <class Add>
+made_rows measured(sql_context& context, std::optional<time_range> range, Add&& add) {
+  const auto rows = std::make_shared<held_rows>();
+  if (const summary::stored_metrics* whole = range ? nullptr : context.whole()) {
+    add(*rows, whole->metrics.whole);
+    return rows;
+  }
+  const index::event_store* index = context.analysed();
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
+  const time_range of = bounded(range.value_or(index::time_range_of(*context.trace)));
+  add(*rows, metrics::measure(*index, context.trace->tables(), of));
+  return rows;
+}
+
+// --- tables of the members of metrics, where their list describes a column (core/metrics/members.hpp) ----------------
+
+template <class Value>
+constexpr column_type type_of(metrics::meaning is) {
+  if constexpr (std::is_enum_v<Value>) return kind_of_id<Value> == id_kind::none ? type::text : type::id;
+  if constexpr (std::is_same_v<Value, double>) return type::real;
+  if constexpr (std::is_same_v<Value, std::uint64_t>) return type::size;
+  return is == metrics::meaning::moment ? type::time : type::integer;
+}
+
+template <class Value>
+value cell_of(const Value& of, metrics::meaning is) {
+  if constexpr (std::is_enum_v<Value> && trace::enum_values < Value >> 0)
+    return words(trace::word_of(of));
+  else if constexpr (std::is_enum_v<Value>)
+    return id_value(raw(of));
+  else if constexpr (std::is_same_v<Value, double>)
+    return is == metrics::meaning::rate && !(of > 0) ? value{} : value{of};
+  else
+    return is == metrics::meaning::moment ? time_value(static_cast<time_ns>(of)) : value{static_cast<std::int64_t>(of)};
+}
+
+/// A list is not a column.
+template <class Element>
+value cell_of(const std::vector<Element>& /*of*/, metrics::meaning /*is*/) {
+  return {};
+}
+
+/// Calls `take` with each member that has a column.
+template <class Metrics, class Take>
+constexpr void for_each_column(Take&& take) {
+  const auto one = [&](const auto& member) {
+    if (!member.about.empty()) take(member);
+  };
+  std::apply([&](const auto&... each) { (one(each), ...); }, metrics::members_of<Metrics>());
+}
+
+template <class Metrics>
+constexpr auto columns_of = [] {
+  constexpr std::size_t count = [] {
+    std::size_t found = 0;
+    for_each_column<Metrics>([&](const auto& /*member*/) { ++found; });
+    return found;
+  }();
+  std::array<metric_column, count> all{};
+  metric_column* next = all.data();
+  for_each_column<Metrics>([&]<auto Member>(const metrics::member<Member>& each) {
+    using held = std::remove_cvref_t<decltype(std::declval<Metrics>().*Member)>;
+    *next++ = {spelling::of_pointer<Member>(), each.about, type_of<held>(each.is), kind_of_id<held>};
+  });
+  return all;
+}();
+
+template <class Row>
+std::vector<value> cells_of(const Row& of) {
+  std::vector<value> row;
+  for_each_column<Row>([&](const auto& member) { row.push_back(cell_of(of.*(member.pointer), member.is)); });
+  return row;
+}
+
+/// Each row is an element of `List`, one of the vectors of range_statistics.
+template <auto List>
+made_rows make_use(sql_context& context, std::optional<time_range> range) {
+  return measured(context, range, [](held_rows& to, const metrics::range_statistics& all) {
+    for (const auto& each : all.*List) {
+      to.add(cells_of(each));
+    }
+  });
+}
+
+constexpr std::array step_columns = {
+    metric_column{"process", "The process of the step", type::id, id_kind::process},
+    metric_column{"number", "From the program; otherwise counted from 0", type::integer},
+    metric_column{"begin", "Start time", type::time},
+    metric_column{"end", "End time", type::time},
+    metric_column{"event", "The mark or range; null: inferred", type::id, id_kind::event},
+    metric_column{"inferred", "1: inferred from repeating work", type::flag},
+};
+
+made_rows make_steps(sql_context& context, std::optional<time_range> /*range*/) {
+  const auto rows = std::make_shared<held_rows>();
+  const auto add = [&](trace::process_id process, const index::step_list& list) {
+    for (const index::step& each : list.steps)
+      rows->add({id_value(raw(process)), each.number, each.span.begin, each.span.end, id_value(raw(each.event)),
+                 std::int64_t{list.inferred() ? 1 : 0}});
+  };
+  if (context.whole() != nullptr) {
+    for (const auto& [process, list] : context.steps->lists()) add(process, list);
+    return rows;
+  }
+  const index::event_store* index = context.analysed();
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
+  for (const auto& [process, list] : index->tensors(*context.trace)->steps->lists()) add(process, list);
+  return rows;
+}
+
+constexpr std::array retry_columns = {
+    metric_column{"event", "The call that failed", type::id, id_kind::event},
+    metric_column{"block", "The block that the later call got", type::id, id_kind::block},
+    metric_column{"time", "Time when the failed call returned", type::time},
+    metric_column{"until", "Time when the successful one returned", type::time},
+    metric_column{"process", "The process", type::id, id_kind::process},
+    metric_column{"device", "The device; null: host memory", type::id, id_kind::device},
+    metric_column{"layer", "driver or pool", type::text},
+    metric_column{"kind", "The kind of memory", type::text},
+    metric_column{"call", "The API function", type::text},
+    metric_column{"bytes", "Requested size", type::size},
+};
+
+/// At most `allocation_retries::limit` rows.
+made_rows make_retries(sql_context& context, std::optional<time_range> range) {
+  const auto rows = std::make_shared<held_rows>();
+  const trace::tables& tables = context.trace->tables();
+  const auto add = [&](const metrics::allocation_retries& all) {
+    for (const metrics::allocation_retry& r : all.first)
+      rows->add({id_value(raw(r.event)), id_value(raw(r.block)), r.time, r.until, id_value(raw(r.process)),
+                 id_value(raw(r.device)), words(trace::name_of(r.layer)), words(trace::name_of(r.kind)),
+                 words(tables.text(r.call)), count(r.bytes)});
+  };
+  if (const summary::stored_metrics* whole = range ? nullptr : context.whole()) {
+    add(whole->metrics.retries);
+    return rows;
+  }
+  const index::event_store* index = context.analysed();
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
+  const metrics::metrics_scope scope{context.trace.get(),
+                                     bounded(range.value_or(index::time_range_of(*context.trace)))};
+  metrics::retries_builder all(scope);
+  all.add(index->memory());
+  add(all.retries());
+  return rows;
+}
+
+constexpr std::array finding_columns = {
+    metric_column{"severity", "info, warning or error", type::text},
+    metric_column{"kind", "Kind of finding; `sluice report --explain KIND` explains it", type::text},
+    metric_column{"text", "Description of the finding", type::text, id_kind::none, text_role::message},
+    metric_column{"advice", "Recommended action", type::text, id_kind::none, text_role::message},
+    metric_column{"begin", "Start of the time range to look at", type::time},
+    metric_column{"end", "End of the time range to look at", type::time},
+    metric_column{"event", "The event to look at", type::id, id_kind::event},
+    metric_column{"block", "The block to look at", type::id, id_kind::block},
+    metric_column{"saved_bytes", "Upper bound of the bytes saved, of the peak or of reserved memory", type::size},
+    metric_column{"saved_time", "Upper bound of the time saved, ns", type::size},
+    metric_column{"place", "The line of the program, if stacks were recorded", type::text},
+    metric_column{"saved_bytes_error", "Error of saved_bytes in either direction; 0: it is an upper bound", type::size},
+};
+
+/// The report, as the report command creates it.
+std::optional<metrics::report> report_of(sql_context& context, std::optional<time_range> range) {
+  const metrics::naming names{.book = *context.frames};
+  if (const summary::stored_metrics* whole = range ? nullptr : context.whole())
+    return metrics::make_report(whole->metrics, *context.trace, names);
+  const index::event_store* index = context.analysed();
+  if (index == nullptr) return std::nullopt;
+  return metrics::make_report(*index, *context.trace, range, names);
+}
+
+made_rows make_ranks(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::rank_metrics& each : all->waste.ranks) rows->add(cells_of(each));
+  return rows;
+}
+
+constexpr std::array failure_columns = {
+    metric_column{"event", "The failed call", type::id, id_kind::event},
+    metric_column{"time", "Time when it returned", type::time},
+    metric_column{"process", "Whose", type::id, id_kind::process},
+    metric_column{"device", "Null: host memory", type::id, id_kind::device},
+    metric_column{"layer", "driver, pool, framework or user", type::text},
+    metric_column{"kind", "The kind of memory", type::text},
+    metric_column{"call", "The API function", type::text},
+    metric_column{"bytes", "Requested size", type::size},
+    metric_column{"error", "The API's code", type::integer},
+    metric_column{"place",
+                  "The line that requested it. From here on: only for the first out-of-memory failure, else null",
+                  type::text},
+    metric_column{"needed", "Bytes that the allocator needed from the driver: at least a segment", type::size},
+    metric_column{"refused_by", "Refused by: device or framework", type::text},
+    metric_column{"limit_least", "Lower bound of what the process may reserve", type::size},
+    metric_column{"device_free", "Free bytes on the device", type::size},
+    metric_column{"used", "Bytes in live blocks", type::size},
+    metric_column{"reserved", "Bytes in segments for these blocks", type::size},
+    metric_column{"largest_hole", "The largest free piece in the segments", type::size},
+    metric_column{"missing", "Additional bytes with which it would have fit", type::size},
+    metric_column{"changes", "Changes with which it would have fit, each verified, one per line", type::text,
+                  id_kind::none, text_role::message},
+};
+
+value known_count(std::uint64_t number) { return number == 0 ? value{} : count(number); }
+
+/// Adds the details of an out-of-memory failure: the columns from `place` on.
+void add_state(const metrics::out_of_memory_report& of, std::vector<value>& row) {
+  const metrics::out_of_memory& is = of.metrics;
+  std::string changes;
+  for (const metrics::oom_change& each : of.changes) changes += (changes.empty() ? "" : "\n") + each.text;
+  const std::string_view limit = is.limit == metrics::memory_limit::device      ? "device"
+                                 : is.limit == metrics::memory_limit::framework ? "framework"
+                                                                                : "";
+  for (value each : {words(metrics::text_of(of.where)), count(is.needed), words(limit), known_count(is.limit_from),
+                     is.device_free_known ? count(is.device_free) : value{}, count(is.used), count(is.reserved),
+                     count(is.largest_hole), count(is.missing), words(changes)})
+    row.push_back(std::move(each));
+}
+
+/// At most `report::failure_limit` rows.
+made_rows make_failures(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const trace::tables& tables = context.trace->tables();
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::failed_allocation& each : all->failures) {
+    std::vector<value> row{id_value(raw(each.event)),
+                           each.time,
+                           id_value(raw(each.process)),
+                           id_value(raw(each.device)),
+                           words(trace::name_of(each.layer)),
+                           words(trace::name_of(each.kind)),
+                           words(tables.text(each.call)),
+                           count(each.bytes),
+                           each.error};
+    if (!all->out_of_memory.empty() && all->out_of_memory.front().metrics.event == each.event)
+      add_state(all->out_of_memory.front(), row);
+    row.resize(failure_columns.size());
+    rows->add(std::move(row));
+  }
+  return rows;
+}
+
+constexpr std::array idle_columns = {
+    metric_column{"device", "The idle device", type::id, id_kind::device},
+    metric_column{"cause", "Why the host did not submit work", type::text},
+    metric_column{"call", "The call that took the time; null: the program's own code", type::text},
+    metric_column{"range", "The innermost named range that covers half of the longest time", type::text},
+    metric_column{"place", "The line of the program's own code nearest to it", type::text, id_kind::none,
+                  text_role::message},
+    metric_column{"count", "Number of gaps", type::size},
+    metric_column{"total", "Total time, ns", type::integer},
+    metric_column{"longest", "The longest gap, ns", type::integer},
+    metric_column{"longest_begin", "Start of the longest gap", type::time},
+};
+
+/// At most `idle_gaps_builder::limit` rows a recording.
+made_rows make_idle(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const trace::tables& tables = context.trace->tables();
+  symbols::attributor who(*context.frames, tables, symbols::frame_cache::lookup::at_once);
+  const auto place_of = [&](trace::stack_id stack) {
+    if (stack == trace::stack_id::none) return std::string();
+    const symbols::line_id line = who.of(stack, symbols::attribution::line);
+    return line == who.unknown(symbols::attribution::line) ? std::string()
+                                                           : symbols::text_of(context.frames->line(line));
+  };
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::gap_group& each : all->waste.gaps)
+    rows->add({id_value(raw(each.device)), words(metrics::words_of(each.cause)), words(tables.text(each.call)),
+               words(tables.text(each.range)), words(place_of(each.stack)), count(each.count), each.total, each.longest,
+               time_value(each.longest_gap.begin)});
+  return rows;
+}
+
+constexpr std::array asked_columns = {
+    metric_column{"device", "Null: host memory", type::id, id_kind::device},
+    metric_column{"layer", "driver, pool, framework or user. Layers contain one another: do not add them", type::text},
+    metric_column{"kind", "The kind of memory", type::text},
+    metric_column{"grouped_by", "line, caller, module or package: what splits the main peak most evenly", type::text},
+    metric_column{"name", "The line, module or package that requested it; null: all others, or no stack was recorded",
+                  type::text, id_kind::none, text_role::message},
+    metric_column{"bytes", "Held at the peak", type::size},
+    metric_column{"blocks", "Number of blocks", type::size},
+};
+
+made_rows make_asked_by(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::memory_peak& peak : all->peaks) {
+    const auto add = [&](std::string_view name, const metrics::stack_metrics& of) {
+      if (of.count > 0)
+        rows->add({id_value(raw(peak.device)), words(trace::name_of(peak.layer)), words(trace::name_of(peak.kind)),
+                   words(symbols::name_of(peak.asked_by.by)), words(name), count(of.bytes), count(of.count)});
+    };
+    for (const metrics::line_use& use : peak.asked_by.groups.lines) add(symbols::text_of(use.line), use.metrics);
+    metrics::stack_metrics rest = peak.asked_by.groups.other;
+    rest.add(peak.asked_by.groups.without);
+    add("", rest);
+  }
+  return rows;
+}
+
+made_rows make_findings(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::finding& each : all->findings)
+    rows->add({words(trace::word_of(each.severity)), words(metrics::word_of(each.kind)), words(each.text),
+               words(each.advice), time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
+               id_value(raw(each.block)), count(each.saves.peak_bytes + each.saves.reserved_bytes),
+               value{each.saves.time}, words(metrics::text_of(each.where)), count(each.saves.bytes_error)});
+  return rows;
+}
+
+}  // namespace
+
+std::optional<std::pair<std::size_t, std::size_t>> metric_rows::find(std::size_t /*column*/,
+                                                                     const cell& /*value*/) const {
+  return std::nullopt;
+}
+
+cell held_rows::at(std::size_t row, std::size_t column, std::string& /*scratch*/) const {
+  const value& held = rows_[row][column];
+  if (const auto* integer = std::get_if<std::int64_t>(&held)) return {cell::kind::integer, *integer, 0, {}};
+  if (const auto* real = std::get_if<double>(&held)) return {cell::kind::real, 0, *real, {}};
+  if (const auto* text = std::get_if<std::string>(&held)) return {cell::kind::text, 0, 0, *text};
+  return {};
+}
+
+std::span<const metric_table> metric_tables() {
+  static const std::array all = {
+      metric_table{"block", "Blocks of memory, each from its allocation to its free", block_columns, false,
+                   make_blocks},
+      metric_table{"call_stack", "Call stacks as text; native functions are looked up on demand", call_stack_columns,
+                   false, make_call_stacks},
+      metric_table{"readable_name", "Demangled names of kernels and functions, if they differ from the recorded ones",
+                   readable_name_columns, false, make_readable_names},
+      metric_table{"memory_use", "Memory by device, layer and kind: peak, mean, allocations",
+                   columns_of<metrics::memory_statistics>, true, make_use<&metrics::range_statistics::memory>},
+      metric_table{"transfer_use", "Copies and migrations by device and direction: bytes, bandwidth",
+                   columns_of<metrics::transfer_statistics>, true, make_use<&metrics::range_statistics::transfers>},
+      metric_table{"device_use", "How busy each device was", columns_of<metrics::device_activity>, true,
+                   make_use<&metrics::range_statistics::devices>},
+      metric_table{"pool_use", "Reserved and used bytes of each pool", columns_of<metrics::pool_statistics>, true,
+                   make_use<&metrics::range_statistics::pools>},
+      metric_table{"thread_use", "Time of host threads in API calls and file operations, busiest first",
+                   columns_of<metrics::thread_statistics>, true, make_use<&metrics::range_statistics::threads>},
+      metric_table{"allocation_retry",
+                   "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
+                   retry_columns, true, make_retries},
+      metric_table{
+          "failed_allocation",
+          "Failed allocations that reached the program, without those in allocation_retry; the first 64. For the "
+          "first out-of-memory failure: the memory state, and changes with which it would have fit",
+          failure_columns, true, make_failures},
+      metric_table{"rank_use", "Resources of each rank of a job, if there are several",
+                   columns_of<metrics::rank_metrics>, true, make_ranks},
+      metric_table{"step", "Training steps, from the program or inferred", step_columns, false, make_steps},
+      metric_table{"asked_by",
+                   "Memory at each peak by requester, grouped by the attribution that splits the main peak most "
+                   "evenly; other groupings: join block with call_stack",
+                   asked_columns, true, make_asked_by},
+      metric_table{"idle_use", "Times in which a device was idle, by cause, call and line; the 64 longest",
+                   idle_columns, true, make_idle},
+      metric_table{"finding", "Findings of the report, most important first", finding_columns, true, make_findings},
+  };
+  return all;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/base/time/time_range.hpp"
+#include "core/query/sql/sql_context.hpp"
+
+/// The results of analyses as tables. The tables call the same functions as the report and the window, so each metric
+/// has only one definition. Private to core/query and core/export.
+namespace sluice::query {
+
+using trace::time_ns;
+
+struct metric_column {
+  std::string_view name;
+  std::string_view about;
+  column_type type = column_type::integer;
+  id_kind id = id_kind::none;
+  text_role role = text_role::plain;
+};
+
+/// The rows of a metric table. Immutable.
+class metric_rows {
+ public:
+  metric_rows() = default;
+  metric_rows(const metric_rows&) = delete;
+  metric_rows& operator=(const metric_rows&) = delete;
+  virtual ~metric_rows() = default;
+  [[nodiscard]] virtual std::size_t size() const = 0;
+  /// Returns a cell. If the cell's text is computed, it is stored in `scratch` and valid until `scratch` changes.
+  [[nodiscard]] virtual cell at(std::size_t row, std::size_t column, std::string& scratch) const = 0;
+  /// Returns the range [first, last) of rows that may have this value in the column, or nullopt if any row may have it.
+  [[nodiscard]] virtual std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
+                                                                                const cell& value) const;
+};
+
+struct metric_table {
+  std::string_view name;
+  std::string_view about;
+  std::span<const metric_column> columns;
+  bool ranged = false;  ///< The table accepts a time range as arguments: `memory_use(0, 1000000)`.
+  /// Computes the rows. Errors: cancelled, and those of reading the trace.
+  result<std::shared_ptr<const metric_rows>> (*make)(sql_context& context, std::optional<time_range> range) = nullptr;
+};
+
+[[nodiscard]] std::span<const metric_table> metric_tables();
+
+// --- for implementations of metric tables ---------------------------------------------------------------------------
+
+/// Rows whose cells are all held in memory.
+class held_rows : public metric_rows {
+ public:
+  using value = std::variant<std::monostate, std::int64_t, double, std::string>;
+  void add(std::vector<value> row) { rows_.push_back(std::move(row)); }
+  [[nodiscard]] std::size_t size() const override { return rows_.size(); }
+  [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& scratch) const override;
+
+ private:
+  std::vector<std::vector<value>> rows_;
+};
+
+using made_rows = result<std::shared_ptr<const metric_rows>>;
+
+/// Tables that have a row for each of many events of the trace, defined in metric_lists.cpp. Cells are computed when
+/// they are read.
+[[nodiscard]] made_rows make_blocks(sql_context& context, std::optional<time_range> range);
+[[nodiscard]] made_rows make_call_stacks(sql_context& context, std::optional<time_range> range);
+[[nodiscard]] made_rows make_readable_names(sql_context& context, std::optional<time_range> range);
+extern const std::span<const metric_column> block_columns;
+extern const std::span<const metric_column> call_stack_columns;
+extern const std::span<const metric_column> readable_name_columns;
+
+}  // namespace sluice::query

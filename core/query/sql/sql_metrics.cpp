@@ -1,0 +1,156 @@
+// Metric tables as SQLite virtual tables. metric_tables.hpp describes them.
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "core/query/sql/metric_tables.hpp"
+#include "core/query/sql/virtual_table.hpp"
+
+namespace sluice::query {
+namespace {
+
+struct metrics_cursor;
+
+struct metrics_table : sqlite3_vtab {
+  using cursor = metrics_cursor;
+
+  metrics_table(sql_context& shared, const metric_table& kind) : sqlite3_vtab{}, context(&shared), of(&kind) {}
+
+  [[nodiscard]] static std::unique_ptr<metrics_table> find(sql_context& shared, std::string_view name) {
+    for (const metric_table& each : metric_tables())
+      if (each.name == name) return std::make_unique<metrics_table>(shared, each);
+    return nullptr;
+  }
+  [[nodiscard]] std::string declared() const {
+    return declaration(of->columns, of->ranged ? ", range_begin HIDDEN, range_end HIDDEN" : "");
+  }
+  int best_index(sqlite3_index_info& info) const;
+
+  sql_context* context;
+  const metric_table* of;
+  std::shared_ptr<const metric_rows> whole;  ///< Set on first use.
+};
+
+struct metrics_cursor : sqlite3_vtab_cursor {
+  std::shared_ptr<const metric_rows> rows;
+  std::int64_t begin = 0;  ///< The range, for the hidden columns.
+  std::int64_t end = 0;
+  bool ranged = false;
+  std::size_t row = 0;
+  std::size_t last = 0;
+  std::string scratch;
+
+  int filter(const char* plan, int count, sqlite3_value** values);
+  int next();
+  [[nodiscard]] bool at_end() const { return row >= last; }
+  void read_column(sqlite3_context* to, int column);
+  [[nodiscard]] sqlite3_int64 row_id() const { return static_cast<sqlite3_int64>(row); }
+
+ private:
+  [[nodiscard]] metrics_table& table() const { return *static_cast<metrics_table*>(pVtab); }
+  [[nodiscard]] result<std::shared_ptr<const metric_rows>> make_rows() const;
+};
+
+/// The plan has a letter per argument: 'b' and 'e' for the start and end of the range; "=N" for a column's value.
+int metrics_table::best_index(sqlite3_index_info& info) const {
+  const auto columns = static_cast<int>(of->columns.size());
+  std::string plan;
+  int arguments = 0;
+  bool single = false;
+  for (int i = 0; i < info.nConstraint; ++i) {
+    const auto& each = info.aConstraint[i];
+    if (each.op != SQLITE_INDEX_CONSTRAINT_EQ || each.iColumn < 0) continue;
+    const bool hidden = each.iColumn >= columns;
+    // The rows depend on the range: without its value, no plan is possible.
+    if (hidden && each.usable == 0) return SQLITE_CONSTRAINT;
+    if (each.usable == 0 || (!hidden && each.iColumn != 0)) continue;
+    if (!hidden && single) continue;
+    plan += hidden ? (each.iColumn == columns ? "b" : "e") : "=";
+    single |= !hidden;
+    info.aConstraintUsage[i].argvIndex = ++arguments;
+    info.aConstraintUsage[i].omit = hidden ? 1 : 0;
+  }
+  info.estimatedRows = single ? 1 : 1000;
+  info.estimatedCost = single ? 10 : 100000;
+  info.idxStr = sqlite3_mprintf("%s", plan.c_str());
+  info.needToFreeIdxStr = 1;
+  return info.idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+cell cell_of(sqlite3_value* given) {
+  switch (sqlite3_value_type(given)) {
+    case SQLITE_INTEGER:
+      return {cell::kind::integer, sqlite3_value_int64(given), 0, {}};
+    case SQLITE_FLOAT:
+      return {cell::kind::real, 0, sqlite3_value_double(given), {}};
+    case SQLITE_TEXT:
+      return {cell::kind::text,
+              0,
+              0,
+              {reinterpret_cast<const char*>(sqlite3_value_text(given)),
+               static_cast<std::size_t>(sqlite3_value_bytes(given))}};
+    default:
+      return {};
+  }
+}
+
+result<std::shared_ptr<const metric_rows>> metrics_cursor::make_rows() const {
+  metrics_table& from = table();
+  if (ranged) return from.of->make(*from.context, time_range{begin, end});
+  if (!from.whole) {
+    auto made = from.of->make(*from.context, std::nullopt);
+    if (!made) return made;
+    from.whole = std::move(*made);
+  }
+  return from.whole;
+}
+
+int metrics_cursor::filter(const char* plan, int count, sqlite3_value** values) {
+  sql_context& context = *table().context;
+  const time_range whole = index::time_range_of(*context.trace);
+  ranged = false;
+  begin = whole.begin;
+  end = whole.end;
+  sqlite3_value* wanted = nullptr;
+  for (int i = 0; i < count; ++i) {
+    if (plan[i] == '=') wanted = values[i];
+    if (plan[i] == '=' || sqlite3_value_type(values[i]) == SQLITE_NULL) continue;
+    (plan[i] == 'b' ? begin : end) = sqlite3_value_int64(values[i]);
+    ranged = true;
+  }
+  auto made = make_rows();
+  if (!made) {
+    context.failure = made.error();
+    return made.error().code == error_code::cancelled ? SQLITE_INTERRUPT : SQLITE_IOERR;
+  }
+  rows = std::move(*made);
+  row = 0;
+  last = rows->size();
+  if (wanted != nullptr)
+    if (const auto found = rows->find(0, cell_of(wanted))) std::tie(row, last) = *found;
+  return SQLITE_OK;
+}
+
+int metrics_cursor::next() {
+  ++row;
+  return table().context->stopped() ? SQLITE_INTERRUPT : SQLITE_OK;
+}
+
+void metrics_cursor::read_column(sqlite3_context* to, int column) {
+  const auto columns = static_cast<int>(table().of->columns.size());
+  if (column >= columns) {
+    sqlite3_result_int64(to, column == columns ? begin : end);
+  } else {
+    give(to, rows->at(row, static_cast<std::size_t>(column), scratch), true);
+  }
+}
+
+constexpr sqlite3_module metrics_module = virtual_table<metrics_table>::module();
+
+}  // namespace
+
+int add_metric_tables(sqlite3* db, sql_context& context) {
+  return add_virtual_tables(db, "trace_figures", metrics_module, context, metric_tables());
+}
+
+}  // namespace sluice::query

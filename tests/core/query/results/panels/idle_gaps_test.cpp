@@ -1,0 +1,115 @@
+#include "core/query/results/panels/idle_gaps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/core/query/results/in_both_ways.hpp"
+
+namespace sluice::query {
+namespace {
+
+using metrics::gap_cause;
+using testing::recording;
+
+constexpr time_ns us = 1000;
+constexpr time_range whole_time{0, 1'000'000 * us};
+
+/// Writes kernels of 100 us with growing gaps between them: 20 us, 40 us, ... The host waits in each gap.
+void write_gaps(recording& to) {
+  to.standard_tables();
+  time_ns at = 0;
+  for (time_ns i = 0; i < 80; ++i) {
+    to.add_kernel(at, at + 100 * us, "gemm");
+    to.add_call(at + 90 * us, at + 105 * us, "cuStreamSynchronize");
+    at += 100 * us + (i + 1) * 20 * us;
+  }
+  to.add_copy(at, at + 10 * us, 1 << 20);
+}
+
+TEST(listed_gaps, are_the_longest_first_with_what_ended_them) {
+  recording made;
+  write_gaps(made);
+  made.close();
+  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  ASSERT_EQ(list.gaps.size(), 80U);
+  EXPECT_EQ(list.gaps[0].gap.span.length(), 80 * 20 * us);
+  EXPECT_EQ(list.gaps[0].gap.before, slice_kind::kernel);
+  EXPECT_EQ(list.gaps[0].gap.after_kind, slice_kind::h2d);
+  EXPECT_EQ(list.gaps[1].gap.after_kind, slice_kind::kernel);
+  EXPECT_TRUE(std::is_sorted(list.gaps.begin(), list.gaps.end(),
+                             [](const auto& a, const auto& b) { return a.gap.span.length() > b.gap.span.length(); }));
+}
+
+TEST(listed_gaps, say_what_took_most_of_each) {
+  recording made;
+  write_gaps(made);
+  made.close();
+  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  const listed_gap& shortest = list.gaps.back();
+  EXPECT_EQ(shortest.gap.span.length(), 20 * us);
+  EXPECT_EQ(shortest.gap.cause, gap_cause::wait);
+  EXPECT_EQ(shortest.gap.caused, 15 * us) << "the time for which the call blocked the host";
+  EXPECT_EQ(list.gaps.front().gap.cause, gap_cause::host);
+  EXPECT_EQ(list.gaps.front().gap.caused, 80 * 20 * us - 15 * us);
+}
+
+TEST(listed_gaps, add_up_to_the_idle_time_of_the_device) {
+  recording made;
+  write_gaps(made);
+  made.close();
+  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  const metrics::report report = result_of(made.path(), report_query{});
+  ASSERT_EQ(report.whole.devices.size(), 1U);
+  const metrics::device_activity& device = report.whole.devices[0];
+  const metrics::gap_lengths& lengths = list.lengths.at(device.device);
+  EXPECT_EQ(lengths.total, device.last - device.first - device.busy);
+  EXPECT_EQ(lengths.count, 80U);
+  std::uint64_t counted = 0;
+  for (const auto& bin : lengths.bins) counted += bin.count;
+  EXPECT_EQ(counted, 80U);
+  EXPECT_EQ(lengths.bins[14].count, 1U) << "16 to 33 us: 20 us";
+}
+
+TEST(listed_gaps, have_the_causes_of_the_findings) {
+  recording made;
+  write_gaps(made);
+  made.close();
+  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  const metrics::report report = result_of(made.path(), report_query{});
+  ASSERT_EQ(list.lines.size(), report.waste.gaps.size());
+  for (std::size_t i = 0; i < list.lines.size(); ++i) {
+    EXPECT_EQ(list.lines[i].cause, report.waste.gaps[i].cause);
+    EXPECT_EQ(list.lines[i].count, report.waste.gaps[i].count);
+    EXPECT_EQ(list.lines[i].total, report.waste.gaps[i].total);
+    EXPECT_EQ(list.lines[i].longest_gap, report.waste.gaps[i].longest_gap);
+  }
+}
+
+TEST(listed_gaps, from_sections_are_those_from_an_index_of_everything) {
+  const auto [whole, sections] = ask_both_ways(write_gaps, idle_gaps_query{whole_time});
+  ASSERT_EQ(sections.gaps.size(), whole.gaps.size());
+  for (std::size_t i = 0; i < whole.gaps.size(); ++i) {
+    EXPECT_EQ(sections.gaps[i].gap.span, whole.gaps[i].gap.span);
+    EXPECT_EQ(sections.gaps[i].gap.after_kind, whole.gaps[i].gap.after_kind);
+  }
+}
+
+TEST(listed_gaps, of_many_are_the_longest) {
+  recording made;
+  made.standard_tables();
+  time_ns at = 0;
+  for (time_ns i = 0; i < 1500; ++i) {
+    made.add_kernel(at, at + 10 * us);
+    at += 10 * us + 20 * us + i;
+  }
+  made.close();
+  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  ASSERT_EQ(list.gaps.size(), idle_gap_list::limit);
+  EXPECT_EQ(list.lengths.begin()->second.count, 1499U);
+  EXPECT_EQ(list.gaps.front().gap.span.length(), 20 * us + 1498);
+  EXPECT_EQ(list.gaps.back().gap.span.length(), 20 * us + 499);
+}
+
+}  // namespace
+}  // namespace sluice::query

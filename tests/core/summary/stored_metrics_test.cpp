@@ -1,0 +1,316 @@
+#include "core/summary/metrics/stored_metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "core/generate/generate.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/metrics/stored_metrics_format.hpp"
+#include "tests/core/recordings/eventful_recording.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
+#include "tests/core/trace/random_rows.hpp"
+
+namespace sluice::summary {
+namespace {
+
+using testing::indexed;
+using testing::recording;
+
+const std::atomic<bool> wanted{false};
+
+std::string bytes_of(const stored_metrics& of) { return encode_stored_metrics(of).value(); }
+
+/// Serializes any stored struct, to compare values that cannot be compared member by member.
+template <class T>
+std::string kept(const T& value) {
+  std::string bytes;
+  value_writer(bytes).put(value);
+  return bytes;
+}
+
+/// Expects that metrics read back from bytes equal those of the index.
+void expect_exact(const indexed& all) {
+  const stored_metrics made = make_stored_metrics(all.index, *all.snapshot);
+  const std::string bytes = bytes_of(made);
+  const auto read = decode_stored_metrics(bytes);
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(bytes_of(*read), bytes);
+
+  const time_range whole = index::time_range_of(*all.snapshot);
+  EXPECT_EQ(read->span, whole);
+  EXPECT_EQ(kept(read->metrics.whole), kept(metrics::measure(all.index, all.snapshot->tables(), whole)));
+  for (const memory_stacks& memory : read->memory) {
+    const metrics::block_filter filter = memory.memory.filter();
+    const time_ns peak = metrics::peak_time(all.index.memory(), filter, whole, wanted);
+    EXPECT_EQ(kept(memory.at_peak), kept(metrics::live_stacks(all.index.memory(), filter, peak, wanted)));
+    EXPECT_EQ(kept(memory.allocated), kept(metrics::allocating_stacks(all.index.memory(), filter, whole, wanted)));
+  }
+  for (const copy_stacks& copies : read->copies) {
+    const metrics::copy_filter filter{copies.device, copies.direction};
+    EXPECT_EQ(kept(copies.use), kept(metrics::copying_stacks(all.index, filter, whole, wanted)));
+  }
+  EXPECT_EQ(kept(read->all_copies), kept(metrics::copying_stacks(all.index, {}, whole, wanted)));
+
+  const auto facts = all.index.tensors(*all.snapshot);
+  // The steps themselves are stored as separate rows.
+  ASSERT_EQ(read->steps.size(), facts->steps->lists().size());
+  for (const index::process_steps& process : read->steps) {
+    EXPECT_EQ(process.steps.source, facts->steps->lists().at(process.process).source);
+    EXPECT_TRUE(process.steps.steps.empty());
+  }
+
+  // The expected blocks, computed in a slow, simple way.
+  std::vector<const index::block_record*> blocks;
+  std::vector<block_sum> sums(trace::layer_count);
+  for (const index::block_record& block : all.index.memory().blocks()) {
+    if (!block.allocated || !block.live_in(whole)) continue;
+    blocks.push_back(&block);
+    ++sums[static_cast<std::size_t>(block.layer)].count;
+    sums[static_cast<std::size_t>(block.layer)].bytes += block.bytes;
+  }
+  ASSERT_EQ(read->blocks.size(), sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    EXPECT_EQ(read->blocks[i].count, sums[i].count);
+    EXPECT_EQ(read->blocks[i].bytes, sums[i].bytes);
+  }
+  EXPECT_EQ(read->uses_known, !all.index.touches().empty());
+  std::stable_sort(blocks.begin(), blocks.end(), [](const index::block_record* a, const index::block_record* b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
+  });
+  std::vector<std::size_t> of_layer(trace::layer_count);
+  std::erase_if(blocks, [&](const index::block_record* block) {
+    return ++of_layer[static_cast<std::size_t>(block->layer)] > stored_metrics::block_limit;
+  });
+  ASSERT_EQ(read->largest.size(), blocks.size());
+  for (std::size_t i = 0; i < read->largest.size(); ++i) {
+    const metrics::listed_block& listed = read->largest[i];
+    EXPECT_EQ(listed.block, blocks[i]->id);
+    EXPECT_EQ(listed.bytes, blocks[i]->bytes);
+    EXPECT_EQ(listed.died, blocks[i]->died);
+    const index::block_touches uses =
+        all.index.touches().empty() ? index::block_touches{} : all.index.touches().of(*blocks[i]);
+    EXPECT_EQ(listed.uses, uses.count());
+    EXPECT_EQ(listed.first_use, uses.first.time);
+    EXPECT_EQ(listed.last_use, uses.last.time);
+    const auto position = static_cast<std::size_t>(blocks[i] - all.index.memory().blocks().data());
+    EXPECT_EQ(listed.category.what, facts->categories[position].what);
+    EXPECT_EQ(listed.category.why, facts->categories[position].why);
+  }
+}
+
+TEST(stored_metrics, says_what_the_index_says) {
+  recording made(100);
+  testing::tell_a_lot(made);
+  made.close();
+  const indexed all(made.open());
+  expect_exact(all);
+  const stored_metrics of = make_stored_metrics(all.index, *all.snapshot);
+  const metrics::report_metrics& metrics = of.metrics;
+  // Empty metrics would make the test meaningless.
+  EXPECT_FALSE(metrics.watermarks.empty() || metrics.peaks.empty() || metrics.held.empty() || metrics.unfreed.empty() ||
+               metrics.copied.empty() || metrics.failures.empty() || metrics.faults.empty() ||
+               metrics.compositions.empty() || metrics.steps.empty() || metrics.unused.empty() ||
+               metrics.duplicates.stacks.empty() || metrics.marks.empty() || metrics.messages.empty());
+  EXPECT_FALSE(of.memory.empty() || of.copies.empty() || of.steps.empty() || of.losses.empty() || of.largest.empty());
+}
+
+TEST(stored_metrics, is_exact_for_real_recordings) {
+  int read = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
+    if (entry.path().extension() != ".sluice") continue;
+    SCOPED_TRACE(entry.path().string());
+    expect_exact(indexed(trace::file::open(entry.path().string()).value()));
+    ++read;
+  }
+  EXPECT_GT(read, 5);
+}
+
+TEST(stored_metrics, is_exact_for_generated_recordings) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("sluice-digest-" + std::to_string(::getpid()) + ".sluice")).string();
+  for (const auto pattern : {generate::program_pattern::training, generate::program_pattern::inference}) {
+    generate::generate_options options;
+    options.events = 20'000;
+    options.pattern = pattern;
+    options.processes = 2;
+    ASSERT_TRUE(generate::generate(options, path));
+    expect_exact(indexed(trace::file::open(path).value()));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(stored_metrics, of_nothing_is_one_too) {
+  recording made;
+  made.close();
+  expect_exact(indexed(made.open()));
+}
+
+/// Makes a row's signed numbers valid for storage.
+template <class Row>
+void tame(Row& row) {
+  const auto one = [](auto& member) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, std::int64_t>) member %= std::int64_t{1} << 40;
+  };
+  trace::schema<Row>::apply([&](const auto&... column) { (one(row.*column.member), ...); });
+}
+
+template <class Row>
+void add_random(recording& made, std::mt19937_64& random, bool tamed) {
+  for (int i = 0; i < 40; ++i) {
+    Row row = trace::testing::random_row<Row>(random);
+    if (tamed) tame(row);
+    if constexpr (trace::is_event_row<Row>) {
+      const time_ns extremes[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
+      if (!tamed && random() % 4 == 0) row.time = extremes[random() % 7];
+      row.id = trace::event_id{1 + random() % 1000};
+    }
+    made.writer().add(row);
+  }
+}
+
+TEST(stored_metrics, of_a_recording_that_lies_is_exact_or_none) {
+  int kept_any = 0;
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    recording made(50);
+#define SLUICE_ADD(row, kind) \
+  if constexpr (!std::is_same_v<trace::row, trace::index_row>) add_random<trace::row>(made, random, seed % 4 != 0);
+    SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+    made.close();
+    const indexed all(made.open());
+    if (!encode_stored_metrics(make_stored_metrics(all.index, *all.snapshot))) continue;
+    ++kept_any;
+    expect_exact(all);
+  }
+  EXPECT_GT(kept_any, 0);
+}
+
+TEST(stored_metrics, that_was_cut_anywhere_is_an_error) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(1, 1, 100);
+  made.add_copy(5, 9, 10);
+  made.close();
+  const indexed all(made.open());
+  const std::string bytes = bytes_of(make_stored_metrics(all.index, *all.snapshot));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto read = decode_stored_metrics(std::string_view(bytes).substr(0, size));
+    ASSERT_FALSE(read) << size;
+    EXPECT_EQ(read.error().code, error_code::corrupt);
+    EXPECT_LE(read.error().offset, size);
+  }
+  EXPECT_FALSE(decode_stored_metrics(bytes + '\0')) << "trailing bytes are refused";
+}
+
+TEST(stored_metrics, that_contradicts_itself_is_an_error) {
+  recording made;
+  testing::tell_a_lot(made);
+  made.close();
+  const indexed all(made.open());
+  const stored_metrics good = make_stored_metrics(all.index, *all.snapshot);
+  const auto refused = [&](auto&& spoil) {
+    stored_metrics bad = good;
+    spoil(bad);
+    return !decode_stored_metrics(bytes_of(bad));
+  };
+  EXPECT_FALSE(refused([](stored_metrics&) {}));
+  EXPECT_TRUE(refused([](stored_metrics& d) { d.metrics.failures.clear(); }));
+  EXPECT_TRUE(refused([](stored_metrics& d) { d.metrics.held.emplace_back(); }));
+  EXPECT_TRUE(refused([](stored_metrics& d) { d.metrics.copied.emplace_back(); }));
+  EXPECT_TRUE(refused([](stored_metrics& d) { d.metrics.whole.memory.clear(); })) << "peaks refer to it";
+  EXPECT_TRUE(refused([](stored_metrics& d) { d.metrics.unfreed.front().largest.clear(); }));
+  EXPECT_TRUE(
+      refused([](stored_metrics& d) { d.metrics.steps.front().highest = d.metrics.steps.front().steps.size(); }));
+  EXPECT_TRUE(refused([](stored_metrics& d) { std::swap(d.span.begin, d.span.end); }));
+  EXPECT_TRUE(refused([](stored_metrics& d) { d.metrics.whole.range.end += 1; }));
+  EXPECT_TRUE(refused([](stored_metrics& d) {
+    d.steps.front().steps.steps = {{{10, 20}, 1, {}}};
+  })) << "which are rows of the file";
+}
+
+TEST(stored_metrics, is_found_in_the_file_that_has_one) {
+  recording made;
+  testing::tell_a_lot(made);
+  made.flush();
+  const auto file = made.open();
+  const indexed growing(file);
+  EXPECT_EQ(find_stored_metrics(*growing.snapshot), nullptr);
+  const stored_metrics of = make_stored_metrics(growing.index, *growing.snapshot);
+  auto of_other_version = saved_stored_metrics(of).value();
+  of_other_version.version = stored_metrics_version + 1;
+  auto of_other_name = saved_stored_metrics(of).value();
+  of_other_name.name = "something else";
+  auto damaged = saved_stored_metrics(of).value();
+  damaged.bytes.pop_back();
+  const std::vector<trace::saved_row> rows{of_other_version, of_other_name, damaged, saved_stored_metrics(of).value()};
+  made.writer().add_summary(std::span<const trace::saved_row>(rows));
+  made.close();
+  const auto found = find_stored_metrics(*made.open()->latest());
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(bytes_of(*found), bytes_of(of));
+}
+
+TEST(stored_metrics, of_version_8_are_read_as_well) {
+  stored_metrics of;
+  of.blocks.resize(trace::layer_count);
+  metrics::rank_metrics rank;
+  std::tie(rank.waiting, rank.waiting_rarely, rank.gathers) = std::tuple(64, 0, 3);
+  of.metrics.waste.ranks = {rank};
+  std::string bytes = bytes_of(of);
+  // Version 8 did not have the 0 between a rank's wait, 64 in zigzag encoding, and its counts of collectives.
+  const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\x03", 5));
+  ASSERT_NE(rare, std::string::npos);
+  bytes.erase(rare + 2, 1);
+  const auto read = decode_stored_metrics(bytes, 8);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->metrics.waste.ranks.size(), 1U);
+  EXPECT_EQ(read->metrics.waste.ranks[0].waiting, 64);
+  EXPECT_EQ(read->metrics.waste.ranks[0].gathers, 3U);
+  EXPECT_FALSE(decode_stored_metrics(bytes, 9));
+}
+
+TEST(stored_metrics, of_another_version_is_left_alone) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(1, 1, 100);
+  made.flush();
+  const indexed growing(made.open());
+  const auto row = saved_stored_metrics(make_stored_metrics(growing.index, *growing.snapshot)).value();
+  std::vector<trace::saved_row> rows{row, row};
+  rows[0].version = stored_metrics_version + 1;
+  rows[1].version = oldest_stored_metrics - 1;
+  made.writer().add_summary(std::span<const trace::saved_row>(rows));
+  made.close();
+  EXPECT_EQ(find_stored_metrics(*made.open()->latest()), nullptr);
+}
+
+/// A change to the stored members requires a new version, since files of the old version exist.
+TEST(stored_metrics, keeps_in_version_10_what_it_kept_when_that_was_settled) {
+  describer of;
+  of.put(stored_metrics{});
+  EXPECT_EQ(stored_metrics_version, 10U);
+  EXPECT_EQ(of.text(),
+            "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u"
+            "8u8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8u8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"
+            "u8di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}][{ee"
+            "e4e9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{ee4e9u8i"
+            "8u8[{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di8e}]u8u8}]{{"
+            "{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{u8u8i8}{u8u8i8}[{ee{u8u8i8}{u8u8i8}u8eu8}][{e{u8u8i8}u8eu8}]{"
+            "{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}]"
+            "[{ed}][{eu8u8}]}][s][{e3i8ee}]{u8i8u8[{eei8i8eee4e9eu8}]}{[{ee4e9i8u8u8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i"
+            "8i8u8u8u8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}][{ee4ee5u8u8{i8i8}eu8}][{ee12eeu1u8i8i8{i8i8}i8u8i8e}][{eee9u1eu"
+            "8i8i8i8}][{ee6e9eu8u8i8i8i8u8u8i8u8i8i8u8eu8}][{eeu8i8u8u8u8u8}][{ei8ee4e9u8i8u8u8u8i8i8u8i8i8i8u8u8[{e7u8"
+            "u8u8}][{eu8e7u8}][{ei8}]}][{eu8u8[{su8u8u8}]u8u8}][{ee4e9i8u8eeu8u8u8eu8}][{eu8u8u8{eeeu8i8i8eu8u8u8u8u8"
+            "ee}}]}[{ei8eee4e9eeu8u8e3u8u8u8u1u8u8u8u8u8u8u8t[{ee7u8u8u8eu8t}]u1[{ee7u8u8u8eu8t}]t[{ee7u8u8u8eu8t}][{"
+            "ee7u8u8u8eu8t}][{e5e2[{ee7u8u8u8eu8t}]u8u8}]u1}]}[{{{ee4e9}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i8u"
+            "1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8i8}i8e}]}}][{i8tu8u8}]u1[{eeeeeeei8tu8u8"
+            "e4e9{e7e18}ettu8}][{u8u8}]}");
+}
+
+}  // namespace
+}  // namespace sluice::summary
