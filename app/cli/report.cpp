@@ -113,8 +113,8 @@ action declare_report(CLI::App& command) {
   command
       .add_option(
           "--rank", options->rank,
-          "Limit tables about devices and processes to this rank; default: all ranks, and in a text report on more "
-          "than four ranks, the rank that needs most memory")
+          "Limit tables about devices and processes to this rank (default: all ranks; in a text report on more than "
+          "four ranks, only the rank that needs the most memory)")
       ->type_name("N");
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, options->sources_from);

@@ -161,7 +161,7 @@ class text_writer {
 
   void memory() {
     if (of_.peaks.empty() && of_.whole.untracked.empty()) return;
-    section("Memory (a layer's memory is part of the layer below: do not add them)");
+    section("Memory (each layer's memory is included in the layer below: do not add layers)");
     text_table table("llrlrrrr");
     table.row({"", "", "peak", "at", "mean", "at end", "allocations", "frees"});
     for (const metrics::memory_peak& peak : of_.peaks) {

@@ -324,7 +324,7 @@ void count_ringless(record_type type) noexcept {
   (account != nullptr ? account->ringless_events : region->ringless_events).fetch_add(1, std::memory_order_release);
 }
 
-/// For a thread whose destructor has already run: borrows a ring for one record.
+/// For a thread whose thread-local state has already been destroyed: borrows a ring for one record.
 bool emit_after_end(const outgoing& out) noexcept {
   std::uint32_t epoch = 0;
   ring_slot* slot = take_ring(epoch);

@@ -37,8 +37,9 @@ struct pool_stats {
   std::uint64_t reserved = 0;         ///< allocated from upstream
   std::uint64_t kept = 0;             ///< the part of the free bytes that is kept for certain threads or graphs
   std::uint64_t kept_for_graphs = 0;  ///< the part of `kept` that waits for graphs to be destroyed
-  std::uint64_t withheld = 0;         ///< free bytes of streams that the pool could not wait for (trim retries)
-  /// Highest value of `used`. Exact if one thread allocates; otherwise too high by at most the bytes in fronts.
+  std::uint64_t withheld = 0;         ///< free bytes of streams for which the pool could not wait; `trim` tries again
+  /// Highest value of `used`. Exact if one thread allocates; otherwise too high by at most the bytes in the
+  /// threads' caches.
   std::uint64_t peak_used = 0;
   std::uint64_t peak_reserved = 0;
   std::uint64_t largest_free = 0;   ///< the largest single free block, not counting blocks kept by threads

@@ -146,7 +146,8 @@ check_result check_driver(const machine& where) {
     made.advice = module.empty()
                       ? "install the NVIDIA driver (nvidia-smi must work); on a machine without a GPU, demos run on "
                         "the simulated device"
-                      : "the kernel module is loaded: in a container, start it with GPUs (docker run --gpus all)";
+                      : "the kernel module is loaded; if this is a container, start it with access to the GPUs (docker "
+                        "run --gpus all)";
     return made;
   }
   const std::string version =

@@ -275,7 +275,7 @@ void application::draw_keys() {
     const float column = with.px(150);
     heading(with, "Mouse on the timeline");
     tip_field(with, "wheel", "zoom around the cursor", column);
-    tip_field(with, "Ctrl + wheel", "scroll the tracks; also the plain wheel over their names", column);
+    tip_field(with, "Ctrl + wheel", "scroll the tracks (over their names, the wheel alone is enough)", column);
     tip_field(with, "Shift + wheel", "pan", column);
     tip_field(with, "click", "select a box; the memory map shows that moment", column);
     tip_field(with, "drag", "select a range", column);

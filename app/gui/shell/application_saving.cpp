@@ -144,7 +144,7 @@ void application::choose_table() {
     notice_ = "No visible panel has a table. Bring one to the front that has, such as Blocks.";
 }
 
-/// Opens the panel's menu if the user right-clicks the panel beside its items, or its tab.
+/// Opens the panel's menu when the user right-clicks the panel's tab or an empty area of the panel.
 void application::draw_panel_menu(const view& of, const view_context& with, bool on_tab) {
   ImGui::PushID("panel menu");
   const bool beside = ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&

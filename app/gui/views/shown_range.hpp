@@ -34,8 +34,8 @@ namespace sluice::gui {
   return {shown.begin - air, shown.end + air};
 }
 
-/// The range in which one event is shown: the event with a quarter of its length on either side; a moment as in
-/// `shown_range`.
+/// The range that shows one event: the event plus a quarter of its length on either side. An event without duration is
+/// shown as by `shown_range`.
 [[nodiscard]] inline time_range shown_around(time_range event, time_range active) {
   if (event.length() <= 1) return shown_range(event, active, {});
   const time_ns air = std::max<time_ns>(event.length() / 4, 5);

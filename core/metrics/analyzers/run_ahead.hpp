@@ -29,12 +29,12 @@ struct work_order {
 ///
 /// Replays the process. Between the calls, the host does the same things in the same time, so it requests each work
 /// item earlier by the time for which it had been blocked until then. Work starts, with its recorded delay, once it has
-/// been requested and its predecessor on the stream has ended. A work item that was delayed further is assumed to have
-/// waited for the last work on another stream that ended before the item began, and still waits for that work in the
-/// replay. Two work items on one engine overlap only if they did so in the recording, because most kernels fill the
+/// been requested and its predecessor on the stream has ended. A work item that began even later in the recording is
+/// assumed to have waited for the last work on another stream that ended before the item began, and still waits for that
+/// work in the replay. Two work items on one engine overlap only if they did so in the recording, because most kernels fill the
 /// device. Work items that share memory keep the order that `orders` requires. All host threads count as one, because
-/// the next action of a thread often depends on another thread. Time gained is not carried past 5 ms of idle time in
-/// which the host worked.
+/// the next action of a thread often depends on another thread. Once the device was idle
+/// for 5 ms while the host worked, time gained before that does not count after it.
 ///
 /// The idea is that of Diogenes (Welton and Miller, "Diogenes: Looking for an Honest CPU/GPU Performance Measurement
 /// Tool", SC19): the time spent in a wait is not the time saved by removing it. O(n log n) for n work items, calls and

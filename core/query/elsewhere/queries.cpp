@@ -398,7 +398,8 @@ std::vector<std::byte> encode_outline(const trace::outline& of) {
 
 result<trace::outline> decode_outline(std::span<const std::byte> bytes, const std::string& path) {
   sent_outline came;
-  if (!decode(bytes, came)) return fail(error_code::corrupt, "what came of the recording is not valid", path);
+  if (!decode(bytes, came))
+    return fail(error_code::corrupt, "the data received about the recording is not valid", path);
   auto tables = std::make_shared<trace::tables>();
   outline_rows& rows = came.rows;
   fill(tables->strings, rows.strings);

@@ -79,7 +79,7 @@ result<void> scan_and_sum_up(trace::file_writer& file, const trace::snapshot& tr
                              const std::vector<trace::section_row>& sections, progress_observer by,
                              bool several_cores = true) {
   recording_scan known(trace, by.stage(0, scanned, trace.chunks().size()));
-  if (!by.wants_it()) return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+  if (!by.wants_it()) return fail(error_code::cancelled, "building the summary was cancelled", trace.path());
   summing_up sums(known);
   return sum_up(file, sums, sections, by, several_cores);
 }

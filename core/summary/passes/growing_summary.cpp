@@ -27,7 +27,7 @@ struct held_facts {
 };
 
 tl::unexpected<error> cancelled(const trace::snapshot& trace) {
-  return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+  return fail(error_code::cancelled, "building the summary was cancelled", trace.path());
 }
 
 tl::unexpected<error> unreadable(const trace::snapshot& trace) {

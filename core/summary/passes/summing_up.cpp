@@ -37,7 +37,7 @@ constexpr double seconds_an_event = 0.6e-6;
 constexpr double swept_through = 1.0 / 3;
 
 tl::unexpected<error> cancelled(const trace::snapshot& trace) {
-  return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+  return fail(error_code::cancelled, "building the summary was cancelled", trace.path());
 }
 
 tl::unexpected<error> unreadable(const trace::snapshot& trace) {

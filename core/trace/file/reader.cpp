@@ -26,7 +26,7 @@ class no_rows final : public byte_source {
   explicit no_rows(const outline& about) : byte_source(about.path), there_{about.file_bytes, about.growing, {}} {}
   result<extent> poll() override { return there_; }
   result<std::size_t> read_at(std::uint64_t /*offset*/, std::span<std::byte> /*into*/) const override {
-    return fail(error_code::unavailable, "the rows of the recording are not here", name());
+    return fail(error_code::unavailable, "the rows of the recording are not available on this machine", name());
   }
 
  private:

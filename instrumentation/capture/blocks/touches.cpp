@@ -166,9 +166,9 @@ SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction functio
 
 // --- the words of one launch -----------------------------------------------------------------------------------------
 
-/// The parameter words of a launch that may be addresses: the words in the range of all blocks. The writer, which also
-/// knows the live blocks, looks up the blocks in order of time. So the launch itself avoids a look-up, whose memory
-/// would not be in the caches.
+/// The parameter words of a launch that may be addresses: those between the lowest and the highest address of any
+/// block. The writer, which also knows the live blocks, looks them up in order of time. This spares the launch a look-up
+/// that would miss the processor's caches.
 class launch_words {
  public:
   launch_words(const call& c, CUstream stream, std::uint64_t name)

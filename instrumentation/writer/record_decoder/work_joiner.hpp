@@ -97,6 +97,8 @@ class work_joiner {
   /// Adds a watermark ("all earlier work was recorded"), to be written after all work before it.
   void add_watermark(const trace::watermark_event& watermark);
 
+  /// Writes work that has waited long enough for the record of its call, oldest first; all of it if `everything`. Call
+  /// it once per turn.
   void settle(const turn_clock& now, bool everything);
 
   /// Call when no more records can arrive and all work is written. Drops the calls, which use the most memory.

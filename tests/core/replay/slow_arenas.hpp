@@ -220,7 +220,7 @@ class slow_arenas {
     std::erase_if(freed_, [&](const range& each) { return each.overlaps(begin, end); });
   }
 
-  /// Frees the blocks that are held since event `until` or an earlier event, in that order.
+  /// Frees the blocks that have been held since event `until` or earlier, oldest first.
   void release(std::size_t until) {
     std::sort(held_.begin(), held_.end(), [](const range& a, const range& b) { return a.event < b.event; });
     while (!held_.empty() && held_.front().event <= until) {
