@@ -142,8 +142,7 @@ class follower {
     made.growing = !over_ && shown_.get() == &of;
     if (over_ && shown_.get() == &of)
       if (const auto why = std::exchange(failure_, std::nullopt))
-        made.remark =
-            why->message + ": showing the recording up to then" + (why->hint.empty() ? "" : "; " + why->hint);
+        made.remark = why->message + ": showing the recording up to then" + (why->hint.empty() ? "" : "; " + why->hint);
     return made;
   }
 
