@@ -25,8 +25,6 @@
 /// Exports read the trace chunk by chunk, so the memory that they need does not grow with the trace.
 namespace sluice::exports {
 
-using trace::time_ns;
-
 /// An entity to which an export can be limited: only events that refer to its id are exported.
 struct subject {
   query::id_kind kind = query::id_kind::none;  ///< process, thread, device, stream, block, event, pool or counter.

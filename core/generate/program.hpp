@@ -12,8 +12,6 @@
 
 namespace sluice::generate {
 
-using trace::time_ns;
-
 /// State shared by all processes of a recording: the file, the ids, and the model's frames and stacks.
 struct common_state {
   /// If `keeps_rows` is false, the programs run but nothing is recorded.

@@ -16,7 +16,6 @@ namespace sluice::generate {
 namespace {
 
 using trace::raw;
-using trace::time_ns;
 
 constexpr std::uint64_t id_limit = std::uint64_t{1} << 62;
 constexpr std::uint64_t address_granule = std::uint64_t{2} << 20;

@@ -10,8 +10,6 @@
 /// The slices (time intervals) of one track of the timeline, in a form that can be drawn at any zoom level.
 namespace sluice::timeline {
 
-using trace::time_ns;
-
 /// An interval on a track. What `kind` and `tag` mean depends on the owner of the track.
 struct slice_item {
   time_ns begin = 0;

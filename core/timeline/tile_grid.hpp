@@ -11,8 +11,6 @@
 /// aligned to their length. A tile with few enough events to be read at once is not divided further: it is a section.
 namespace sluice::timeline {
 
-using trace::time_ns;
-
 /// The time span [begin, end), which is 2^level ns long. `begin` is a multiple of that length.
 struct tile {
   time_ns begin = 0;

@@ -29,8 +29,6 @@
 /// Times must be `bounded`, and values finite. Not thread-safe for writing; several threads may read a settled tree.
 namespace sluice::timeline {
 
-using trace::time_ns;
-
 /// Statistics of a step function over a time span.
 struct extent {
   double minimum = std::numeric_limits<double>::infinity();

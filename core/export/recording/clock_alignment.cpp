@@ -13,8 +13,6 @@
 namespace sluice::exports {
 namespace {
 
-using trace::time_ns;
-
 constexpr std::uint64_t min_matches = 8;
 constexpr std::size_t min_for_drift = 16;
 /// No machine's clock drifts this fast; NTP corrects at half this rate.

@@ -25,7 +25,6 @@ namespace sluice::exports {
 namespace {
 
 using trace::raw;
-using trace::time_ns;
 
 /// Chunks of ranks are long: one has the rows of a tenth of a second. If they were written unchanged, reading a short
 /// time range would read a chunk of each rank. So rows are written in time slices of about this many events.

@@ -18,7 +18,6 @@ namespace sluice::exports {
 namespace {
 
 using trace::raw;
-using trace::time_ns;
 
 /// State from before the range.
 struct past {

@@ -7,8 +7,6 @@
 /// The data of a PyTorch snapshot from which the pickle is written.
 namespace sluice::exports::torch {
 
-using trace::time_ns;
-
 /// The action of an entry; `names` has PyTorch's names of the actions. Entries of one event that have the same time are
 /// sorted in this order.
 enum class kind : std::uint8_t {

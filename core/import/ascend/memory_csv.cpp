@@ -18,8 +18,6 @@
 namespace sluice::importing {
 namespace {
 
-using trace::time_ns;
-
 constexpr std::string_view whole_process = "APP";  ///< The device memory of the whole process.
 constexpr double bytes_of_megabyte = 1024.0 * 1024.0;
 constexpr double max_megabytes = 1e9;

@@ -11,8 +11,6 @@
 namespace sluice::importing {
 namespace {
 
-using trace::time_ns;
-
 constexpr std::string_view time_key = "\"ts\"";
 constexpr std::size_t longest_event = 4096;
 constexpr std::size_t block_bytes = std::size_t{256} << 10;

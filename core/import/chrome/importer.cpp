@@ -27,8 +27,6 @@
 namespace sluice::importing {
 namespace {
 
-using trace::time_ns;
-
 /// Times beyond this are invalid: 146 years in ns from any clock's origin. Sums of valid times fit into 64 bits.
 constexpr time_ns far = std::numeric_limits<time_ns>::max() / 2;
 /// Later times are from a clock that starts in 1970: the year 2001, in ns.

@@ -5,8 +5,6 @@
 namespace sluice::importing {
 namespace {
 
-using trace::time_ns;
-
 /// The longest possible recording.
 constexpr time_ns longest_recording = time_ns{366} * 24 * 3600 * 1'000'000'000;
 /// Times beyond this are invalid for any clock, which keeps sums and differences within 64 bits.

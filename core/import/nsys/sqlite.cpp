@@ -28,7 +28,6 @@ namespace {
 
 using namespace nsys_enums;
 using nsys::cells;
-using trace::time_ns;
 
 constexpr std::string_view calls_name = "CUDA calls";
 

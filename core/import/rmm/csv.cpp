@@ -16,8 +16,6 @@
 namespace sluice::importing {
 namespace {
 
-using trace::time_ns;
-
 constexpr std::size_t columns = 6;
 constexpr time_ns second = 1'000'000'000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
 constexpr std::int64_t out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY

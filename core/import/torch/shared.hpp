@@ -12,8 +12,6 @@
 /// Internals of the PyTorch snapshot importer that are shared by its source files.
 namespace sluice::importing::torch {
 
-using trace::time_ns;
-
 /// State shared by all allocators: tables, time, stacks.
 struct shared {
   shared(const pickle_document& document, const snapshot& snapshot, job& w)

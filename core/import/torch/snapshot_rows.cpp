@@ -19,8 +19,6 @@
 namespace sluice::importing::torch {
 namespace {
 
-using trace::time_ns;
-
 constexpr std::int64_t out_of_memory_error = 2;  // CUDA_ERROR_OUT_OF_MEMORY.
 constexpr time_ns step_without_times = 1000;     // In ns, between entries without times.
 

@@ -20,7 +20,6 @@
 namespace sluice::importing {
 namespace {
 
-using trace::time_ns;
 using json_token = json_stream::token;
 
 /// The categories in the file's order, with the names used in reports.

@@ -15,7 +15,6 @@
 namespace sluice::query {
 namespace {
 
-using trace::time_ns;
 using trace::unknown_time;
 
 std::string bytes_exactly(std::uint64_t bytes) {

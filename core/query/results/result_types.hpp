@@ -22,7 +22,6 @@
 namespace sluice::query {
 
 using timeline::slice_kind;
-using trace::time_ns;
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 

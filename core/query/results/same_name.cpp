@@ -10,8 +10,6 @@
 namespace sluice::query {
 namespace {
 
-using trace::time_ns;
-
 /// The property by which events of one kind count as the same.
 auto name_of_row(const trace::kernel_event& row) { return row.name; }
 auto name_of_row(const trace::api_call_event& row) { return row.name; }

@@ -16,8 +16,6 @@
 /// has only one definition. Private to core/query and core/export.
 namespace sluice::query {
 
-using trace::time_ns;
-
 struct metric_column {
   std::string_view name;
   std::string_view about;

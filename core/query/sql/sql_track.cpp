@@ -13,8 +13,6 @@
 namespace sluice::query {
 namespace {
 
-using trace::time_ns;
-
 std::optional<std::size_t> column_named(std::span<const sql_column> columns,
                                         std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names)
